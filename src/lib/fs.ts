@@ -178,7 +178,7 @@ async function isLink(path: string): Promise<boolean> {
   );
 }
 
-const { O_RDONLY, O_NONBLOCK, O_NOCTTY } = constants;
+const { O_RDONLY, O_NONBLOCK, O_NOCTTY, O_NOFOLLOW } = constants;
 
 /** A file that must not be read. Unlike system errors it has no code; the message completes a sentence. */
 export class UnreadableFileError extends Error {}
@@ -186,11 +186,12 @@ export class UnreadableFileError extends Error {}
 /**
  * Reads an untrusted path: only a regular file (or a link to one) of at most `maxBytes` bytes, even if it grows while it
  * is read. Devices and pipes could be endless or block forever. Throws UnreadableFileError and file system errors.
+ * `noLink`: a link is not followed.
  */
-export async function readRegularFile(path: string, maxBytes: number): Promise<Buffer> {
+export async function readRegularFile(path: string, maxBytes: number, { noLink = false } = {}): Promise<Buffer> {
   // Checked before opening as well, because opening a device can have side effects.
-  assertRegularFile(await stat(path), maxBytes);
-  const file = await open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  assertRegularFile(await (noLink ? lstat : stat)(path), maxBytes);
+  const file = await open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | (noLink ? O_NOFOLLOW : 0));
   try {
     const found = await file.stat();
     assertRegularFile(found, maxBytes);

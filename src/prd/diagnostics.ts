@@ -1,11 +1,30 @@
 import type { FileProblem } from '../core/failure/errors.ts';
+import { defined } from '../lib/guards.ts';
 import { oneLine, listSome } from '../lib/text.ts';
 
-/** A location in a PRD file: `where` for messages (`userStories[2].size`), `offset` in characters. */
+/**
+ * A location in a PRD: `where` for messages (`userStories[2].size`), `offset` in characters; `file`: the name of the file, if
+ * the PRD is a folder.
+ */
 export interface SourceLocation {
   where: string;
   offset: number;
+  file?: string;
 }
+
+/** A location without the other fields of a value that has one. */
+export function locationOf({ where, offset, file }: SourceLocation): SourceLocation {
+  return { where, offset, ...defined({ file }) };
+}
+
+/** Path and line of a location. `order`: that of its file. */
+export interface Place {
+  path: string;
+  line: number;
+  order: number;
+}
+
+type PlaceOf = (at: SourceLocation) => Place;
 
 /** A violated rule. Any problem makes the file invalid. */
 interface PrdProblem extends SourceLocation {
@@ -35,23 +54,36 @@ const MAX_LISTED = 200;
 const MAX_NAMED = 3;
 
 /** Returns the problems as data, in file order, up to 200. */
-export function listProblems(problems: PrdProblem[], lineOf: (offset: number) => number): FileProblem[] {
-  const inOrder = [...problems].sort((a, b) => a.offset - b.offset).slice(0, MAX_LISTED);
-  return inOrder.map(({ offset, where, rule }) => ({ line: lineOf(offset), where, rule: oneLine(rule) }));
+export function listProblems(problems: PrdProblem[], placeOf: PlaceOf): FileProblem[] {
+  return inOrder(problems, placeOf)
+    .slice(0, MAX_LISTED)
+    .map(({ problem: { file, where, rule }, place }) => ({
+      ...defined({ file }),
+      line: place.line,
+      where,
+      rule: oneLine(rule),
+    }));
 }
 
 /**
  * Formats the first ten problems as lines `path:line: where: rule` in file order, followed by the number of
  * others. Like the findings of a compiler, they have no full stop.
  */
-export function describeProblems(problems: PrdProblem[], path: string, lineOf: (offset: number) => number): string {
-  const inOrder = [...problems].sort((a, b) => a.offset - b.offset);
-  const lines = inOrder.slice(0, MAX_SHOWN).map(({ offset, where, rule }) => {
-    return oneLine(`${path}:${lineOf(offset)}: ${where === '' ? '' : `${where}: `}${rule}`);
-  });
+export function describeProblems(problems: PrdProblem[], placeOf: PlaceOf): string {
+  const lines = inOrder(problems, placeOf)
+    .slice(0, MAX_SHOWN)
+    .map(({ problem: { where, rule }, place: { path, line } }) =>
+      oneLine(`${path}:${line}: ${where === '' ? '' : `${where}: `}${rule}`),
+    );
   const more = problems.length - lines.length;
   if (more > 0) lines.push(`and ${more} more ${more === 1 ? 'problem' : 'problems'}`);
   return lines.join('\n');
+}
+
+function inOrder(problems: PrdProblem[], placeOf: PlaceOf): { problem: PrdProblem; place: Place }[] {
+  return problems
+    .map((problem) => ({ problem, place: placeOf(problem) }))
+    .sort((a, b) => a.place.order - b.place.order || a.problem.offset - b.problem.offset);
 }
 
 /** Formats warnings as sentences. Stories with the same warning share one sentence. */

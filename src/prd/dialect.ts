@@ -1,7 +1,7 @@
 import { HaloError } from '../core/failure/errors.ts';
 import type { Prd, Story } from '../core/prd/prd.ts';
 import type { FoundList } from './json/find-list.ts';
-import type { Diagnostics, SourceLocation } from './diagnostics.ts';
+import type { Diagnostics, PrdWarning, SourceLocation } from './diagnostics.ts';
 import type { JsonValue } from './json/json-positions.ts';
 import type { MarkdownDocument } from './markdown/blocks.ts';
 
@@ -66,6 +66,22 @@ export interface JsonDocument {
 
 /** A parsed file, by format. */
 export type PrdDocument = JsonDocument | MarkdownDocument;
+
+/** One file of a parsed PRD. */
+export interface ReadFile {
+  /** Its path below the folder, if the PRD is one. */
+  name?: string;
+  document: PrdDocument;
+  hadMark: boolean;
+  dialect: Dialect;
+  /** Its stories, as they are after the rules across stories. */
+  stories: DraftStory[];
+  /** What its notes say, as data. */
+  warnings: PrdWarning[];
+}
+
+/** The draft of a PRD with the files that it was read from. */
+export type FilesDraft = Draft & { files: ReadFile[] };
 
 /** The content of a new file. */
 export type PrdContent = Pick<Prd, 'project' | 'description' | 'context' | 'stories'>;

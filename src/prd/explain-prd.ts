@@ -1,8 +1,9 @@
 import { FIELDS, TEXT_FIELD_NAMES, TEXT_FIELDS } from '../core/prd/fields.ts';
 import { leafTexts } from '../core/prd/story-details.ts';
+import { defined } from '../lib/guards.ts';
 import { listSome } from '../lib/text.ts';
 import type { DialectId } from './dialect-registry.ts';
-import type { ContextEntry, DraftStory } from './dialect.ts';
+import type { ContextEntry, Draft, DraftStory, ReadFile } from './dialect.ts';
 import { nameOf } from './json/find-list.ts';
 import type { JsonValue } from './json/json-positions.ts';
 import { lineFinder, PositionedValue } from './json/json-positions.ts';
@@ -10,10 +11,12 @@ import { canonicalKey } from './json/object-reader.ts';
 import type { MarkdownDocument } from './markdown/blocks.ts';
 import { readLabels } from './markdown/labels.ts';
 import type { Line } from './markdown/outline.ts';
-import { readPrdFile, type ReadPrd } from './parse-prd.ts';
+import { readPrdFile } from './parse-prd.ts';
 
 /** What a line of a PRD became. */
 export interface ExplainedLine {
+  /** The name of its file, if the PRD is a folder. */
+  file?: string;
   /** Counts from 1. */
   line: number;
   /** The id of the story that has it; absent: it is not of one story. */
@@ -27,12 +30,21 @@ export interface ExplainedLine {
 
 /** What each line of a PRD became, without blank lines and lines of brackets. Throws PRD_INVALID. */
 export function explainPrd(bytes: Uint8Array, path: string, as?: DialectId): ExplainedLine[] {
-  const read = readPrdFile(bytes, path, { as });
-  const lines = read.document.text.split('\n').map((text) => text.trim());
-  const found =
-    read.document.format === 'json' ? explainTree(read, read.document.json) : explainMarkdown(read, read.document);
-  return [...found].sort(([a], [b]) => a - b).map(([line, what]) => ({ line, ...what, text: lines[line - 1] ?? '' }));
+  const { files, draft } = readPrdFile(bytes, path, { as });
+  return files.flatMap((file) => {
+    const lines = file.document.text.split('\n').map((text) => text.trim());
+    const read = { ...file, draft: { ...draft, stories: file.stories } };
+    const found =
+      file.document.format === 'json' ? explainTree(read, file.document.json) : explainMarkdown(read, file.document);
+    const of = defined({ file: file.name });
+    return [...found]
+      .sort(([a], [b]) => a - b)
+      .map(([line, what]) => ({ ...of, line, ...what, text: lines[line - 1] ?? '' }));
+  });
 }
+
+/** A file with the draft of its PRD, which has the stories of this file alone. */
+type ReadPart = Pick<ReadFile, 'document' | 'warnings'> & { draft: Draft };
 
 type Meaning = Omit<ExplainedLine, 'line' | 'text'>;
 
@@ -40,7 +52,7 @@ const [CRITERIA, CRITERION] = ['criteria', 'criterion'];
 const UNREAD: Meaning = { became: 'not read', unread: true };
 
 /** The values that begin on a line say what the line is; one without any belongs to the value before. */
-function explainTree({ document, draft }: ReadPrd, root: JsonValue): Map<number, Meaning> {
+function explainTree({ document, draft }: Pick<ReadPart, 'document' | 'draft'>, root: JsonValue): Map<number, Meaning> {
   const lineOf = lineFinder(document.text);
   const storyAt = new Map<JsonValue, DraftStory>(
     draft.stories.flatMap((story) => ('at' in story.mark ? [[story.mark.at, story] as const] : [])),
@@ -141,11 +153,7 @@ function meaningOfKey(key: string, member: JsonValue, story: DraftStory): string
 }
 
 /** What a key outside of the stories is; undefined: it is not read. */
-function outerKey(
-  key: string,
-  value: JsonValue,
-  { about, project, description }: ReadPrd['draft'],
-): string | undefined {
+function outerKey(key: string, value: JsonValue, { about, project, description }: Draft): string | undefined {
   const text = typeof value.value === 'string' ? value.value.trim() : '';
   if (text !== '' && text === project) return 'name of the project';
   if (text !== '' && description.includes(text)) return 'description of the project';
@@ -161,7 +169,7 @@ function containsText({ value }: ContextEntry, text: string): boolean {
 }
 
 /** Compares each line with what was read, so that nothing is claimed that the stories do not have. */
-function explainMarkdown(read: ReadPrd, document: MarkdownDocument): Map<number, Meaning> {
+function explainMarkdown(read: ReadPart, document: MarkdownDocument): Map<number, Meaning> {
   const { draft } = read;
   const found = new Map<number, Meaning>();
   const texts = new Map(draft.stories.map((story) => [story, textsOf(story)] as const));
@@ -170,7 +178,8 @@ function explainMarkdown(read: ReadPrd, document: MarkdownDocument): Map<number,
   const front = frontOf(read, inOrder);
   const ofFile = fileTexts(draft);
   for (let line = 2; line < first - 1; line++) {
-    const meaning = front === undefined ? { became: 'context "front matter"' } : front.get(line);
+    const meaning =
+      front === undefined ? ofFrontMatter(document.text.split('\n')[line - 1] ?? '', draft) : front.get(line);
     if (meaning !== undefined) found.set(line, meaning);
   }
   let next = 0;
@@ -192,8 +201,14 @@ function explainMarkdown(read: ReadPrd, document: MarkdownDocument): Map<number,
   return found;
 }
 
+/** What a line of front matter is that has no stories. */
+function ofFrontMatter(line: string, { about, project }: Draft): Meaning {
+  if (about.some(({ label }) => label === 'front matter')) return { became: 'context "front matter"' };
+  return project !== '' && line.includes(project) ? { became: 'name of the project' } : UNREAD;
+}
+
 /** The values of the front matter, if stories are in it. */
-function frontOf(read: ReadPrd, [first]: DraftStory[]): Map<number, Meaning> | undefined {
+function frontOf(read: ReadPart, [first]: DraftStory[]): Map<number, Meaning> | undefined {
   if (first?.mark.kind !== 'json') return undefined;
   return explainTree(read, ancestorsOf(first.mark.at).at(-1) ?? first.mark.at);
 }
@@ -248,7 +263,7 @@ function ofStory(line: Line, story: DraftStory, texts: StoryTexts | undefined): 
 }
 
 /** What a line is to the whole file. */
-function fileTexts({ project, description, about, stories }: ReadPrd['draft']): (line: Line) => Meaning | undefined {
+function fileTexts({ project, description, about, stories }: Draft): (line: Line) => Meaning | undefined {
   const name = bare(project);
   const described = bare(description);
   const context = about.map(({ label, value }) => ({
@@ -265,9 +280,8 @@ function fileTexts({ project, description, about, stories }: ReadPrd['draft']): 
       const label = context.find(({ parts }) => parts.includes(text))?.label;
       if (label !== undefined) return { became: `heading of the context "${label}"` };
       const inside = groups.filter((group) => group.includes(text)).length;
-      return inside === 0 ? undefined : { became: `group of ${inside} ${inside === 1 ? 'story' : 'stories'}` };
-    }
-    if (described.includes(text)) return { became: 'description of the project' };
+      if (inside > 0) return { became: `group of ${inside} ${inside === 1 ? 'story' : 'stories'}` };
+    } else if (described.includes(text)) return { became: 'description of the project' };
     const entry = context.find((each) => each.text.includes(text));
     return entry === undefined ? undefined : { became: `context "${entry.label}"` };
   };
@@ -279,7 +293,7 @@ function ofOthers(line: Line, stories: DraftStory[], texts: ReadonlyMap<DraftSto
 }
 
 /** What the note about the line says. */
-function whyNot({ number, kind }: Line, warnings: ReadPrd['warnings']): Meaning {
+function whyNot({ number, kind }: Line, warnings: ReadPart['warnings']): Meaning {
   const note = warnings.find(({ lines }) => lines?.numbers.includes(number));
   if (note !== undefined) return unreadAs(note.text);
   return kind === 'heading' ? { became: 'heading only' } : UNREAD;

@@ -1,9 +1,9 @@
 import { TEXT_FIELD_NAMES, TEXT_FIELDS } from '../core/prd/fields.ts';
 import type { Story, StoryStatus } from '../core/prd/prd.ts';
-import type { DraftStory, ProgressMark } from './dialect.ts';
+import type { Draft, DraftStory, PrdDocument, ProgressMark } from './dialect.ts';
 import { applyEdits, progressOf, type Edit } from './json/edit-json.ts';
 import type { JsonValue } from './json/json-positions.ts';
-import { readPrdFile, type ReadPrd } from './parse-prd.ts';
+import { readPrdFile } from './parse-prd.ts';
 import { digestStory, PROGRESS_KEYS } from './spec-hash.ts';
 
 interface PrdVersions {
@@ -51,16 +51,25 @@ export function judgePrdChange({ before, after, path, story }: PrdVersions): Prd
   return { isOwnMark, what: what.length > 0 ? what : ['changes other content'] };
 }
 
-function tryRead(bytes: Uint8Array, path: string): ReadPrd | undefined {
+/** A PRD in a file. */
+interface OneFile {
+  document: PrdDocument;
+  draft: Draft;
+}
+
+/** Undefined for a file that is not a PRD; one with the text of a folder counts as none. */
+function tryRead(bytes: Uint8Array, path: string): OneFile | undefined {
   try {
-    return readPrdFile(bytes, path);
+    const { files, draft } = readPrdFile(bytes, path);
+    const [file] = files;
+    return file === undefined || file.name !== undefined ? undefined : { document: file.document, draft };
   } catch {
     return undefined;
   }
 }
 
 /** Finds the story by id, title and criteria, or by its texts if it has no id; undefined if several match. */
-function findOwn({ draft }: ReadPrd, story: PrdVersions['story']): DraftStory | undefined {
+function findOwn({ draft }: OneFile, story: PrdVersions['story']): DraftStory | undefined {
   const looks = ({ title, acceptance }: PrdVersions['story']) => JSON.stringify([title, acceptance]);
   const found = draft.stories.filter((each) =>
     // Another PRD may have a story of the same id.
@@ -72,7 +81,7 @@ function findOwn({ draft }: ReadPrd, story: PrdVersions['story']): DraftStory | 
 }
 
 /** The file without the parts that the story may change; for JSON, independent of white space. */
-function withoutMark({ document }: ReadPrd, { mark }: DraftStory): string {
+function withoutMark({ document }: OneFile, { mark }: DraftStory): string {
   if (document.format === 'json') return JSON.stringify(strip(document.json, 'at' in mark ? mark.at : undefined));
   return applyEdits(document.text, blankMark(document.text, mark));
 }
@@ -123,7 +132,7 @@ const STATUS_WORDS: Record<StoryStatus, string> = {
   skipped: 'skipped',
 };
 
-function describeChanges(old: ReadPrd, now: ReadPrd, own: DraftStory | undefined): string[] {
+function describeChanges(old: OneFile, now: OneFile, own: DraftStory | undefined): string[] {
   const [was, is] = [byKey(old), byKey(now)];
   const common = [...is.keys()].filter((key) => was.has(key));
   const order = [...was.keys()].filter((key) => is.has(key));
@@ -157,7 +166,7 @@ function describeStory(was: DraftStory | undefined, is: DraftStory | undefined, 
   ];
 }
 
-function byKey({ draft }: ReadPrd): Map<string, DraftStory> {
+function byKey({ draft }: OneFile): Map<string, DraftStory> {
   return new Map(draft.stories.map((story) => [keyOfDraft(story), story]));
 }
 

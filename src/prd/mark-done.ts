@@ -1,6 +1,7 @@
 import { HaloError } from '../core/failure/errors.ts';
 import type { Story } from '../core/prd/prd.ts';
-import type { DraftStory, PrdDocument, ProgressMark } from './dialect.ts';
+import type { DraftStory, PrdDocument, ProgressMark, ReadFile } from './dialect.ts';
+import { replaceInFolder } from './folder/folder-text.ts';
 import { applyEdits, markJson, markStarted, replaceWord, type Edit } from './json/edit-json.ts';
 import { readPrdFile, type ReadPrd } from './parse-prd.ts';
 import { digestStory } from './spec-hash.ts';
@@ -19,7 +20,7 @@ export interface PrdProgress {
 }
 
 interface MarkedPrd {
-  /** The file with updated progress; undefined: nothing changed. */
+  /** The file, or the text of the folder, with updated progress; undefined: nothing changed. */
   bytes: Uint8Array | undefined;
   /** Ids of the stories that are no longer in the file. */
   gone: string[];
@@ -33,12 +34,21 @@ interface MarkedPrd {
 export function markDone(bytes: Uint8Array, path: string, progress: PrdProgress): MarkedPrd {
   const read = readPrdFile(bytes, path);
   const { drafts, gone } = findAgain(read.draft.stories, progress);
-  const open = drafts.filter(({ status }) => status !== 'done');
-  const begun = read.draft.stories.filter((story) => story.status === 'pending' && isBegun(story, progress));
-  const edits = [...open.flatMap((draft) => findEdits(read, draft)), ...begun.flatMap(({ mark }) => markStarted(mark))];
-  if (edits.length === 0) return { bytes: undefined, gone };
-  const text = applyEdits(read.document.text, edits);
-  const marked = new TextEncoder().encode(`${read.hadMark ? '\uFEFF' : ''}${text}`);
+  const open = new Set(drafts.filter(({ status }) => status !== 'done'));
+  const editsOf = (file: ReadFile, story: DraftStory): Edit[] => {
+    if (open.has(story)) return findEdits(file, story);
+    return story.status === 'pending' && isBegun(story, progress) ? markStarted(story.mark) : [];
+  };
+  const texts = new Map<string | undefined, string>();
+  for (const file of read.files) {
+    const edits = file.stories.flatMap((story) => editsOf(file, story));
+    if (edits.length > 0)
+      texts.set(file.name, `${file.hadMark ? '\uFEFF' : ''}${applyEdits(file.document.text, edits)}`);
+  }
+  if (texts.size === 0) return { bytes: undefined, gone };
+  const [only] = read.files;
+  const marked =
+    only?.name === undefined ? new TextEncoder().encode(texts.get(undefined)) : replaceInFolder(bytes, path, texts);
   assertMarked(readPrdFile(marked, path), { open, before: read });
   return { bytes: marked, gone };
 }
@@ -74,7 +84,7 @@ function groupByDigest(stories: StoryIdentity[]): Map<string, StoryIdentity[]> {
   return groups;
 }
 
-function findEdits({ dialect, document, draft: { stories } }: ReadPrd, draft: DraftStory): Edit[] {
+function findEdits({ dialect, document, stories }: ReadFile, draft: DraftStory): Edit[] {
   if (draft.mark.kind === 'boxes') return markCheckboxes(draft.mark, { tick: tickOf(document), stories });
   if (draft.mark.kind === 'none')
     throw new HaloError('PRD_INVALID', `halo does not mark ${draft.id}: ${draft.mark.why}.`);
@@ -97,11 +107,13 @@ function tickOf(document: PrdDocument): string {
 }
 
 /** Throws if the marked file differs from the original in more than the marks. */
-function assertMarked(after: ReadPrd, { open, before }: { open: DraftStory[]; before: ReadPrd }): void {
-  const wanted = before.draft.stories.map((story) => story.status === 'done' || open.includes(story));
+function assertMarked(after: ReadPrd, { open, before }: { open: ReadonlySet<DraftStory>; before: ReadPrd }): void {
+  const wanted = before.draft.stories.map((story) => story.status === 'done' || open.has(story));
   const isRight = after.draft.stories.every(({ status }, index) => (status === 'done') === wanted[index]);
   if (isRight && after.prd.specHash === before.prd.specHash) return;
-  throw new Error(`marking ${open.map(({ id }) => JSON.stringify(id)).join(', ')} as done would change other content`);
+  throw new Error(
+    `marking ${[...open].map(({ id }) => JSON.stringify(id)).join(', ')} as done would change other content`,
+  );
 }
 
 /**

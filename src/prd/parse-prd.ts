@@ -10,35 +10,31 @@ import { storyKey } from '../core/run/story-key.ts';
 import { printableShellWord } from '../core/text/safe-text.ts';
 import { oneLine } from '../lib/text.ts';
 import { addContractDiagnostics } from './contract-rules.ts';
-import { decodePrd } from './decode-prd.ts';
 import {
   describeProblems,
   describeWarnings,
   listProblems,
+  locationOf,
   type Diagnostics,
+  type Place,
   type PrdWarning,
   type SourceLocation,
 } from './diagnostics.ts';
 import { detectDialect, DIALECTS, type DialectId, matchesDialect } from './dialect-registry.ts';
-import type { ContextEntry, Dialect, Draft, DraftStory, PrdDocument } from './dialect.ts';
-import { GROUP_KEYS, LIST_KEYS, MAP_KEYS } from './json/field-aliases.ts';
-import { findStoryList } from './json/find-list.ts';
-import { isJsonLines, lineFinder, parseJsonWithPositions } from './json/json-positions.ts';
-import { isYaml, parseYamlWithPositions } from './json/parse-yaml.ts';
-import { readBlocks, type MarkdownDocument } from './markdown/blocks.ts';
+import type { ContextEntry, Dialect, Draft, DraftStory, FilesDraft, PrdDocument, ReadFile } from './dialect.ts';
+import { isFolderText, readFolderText } from './folder/folder-text.ts';
+import { readTaskFolder } from './folder/read-task-folder.ts';
+import { lineFinder } from './json/json-positions.ts';
+import { openDocument } from './open-document.ts';
 import { hashSpecification } from './spec-hash.ts';
 import { resolveDependencies } from './story/dependencies.ts';
 import { reportLookAlikeIds } from './story/story-ids.ts';
 
-/** A parsed PRD file with its document and draft. */
+/** A parsed PRD with its files: one, or those of a folder. */
 export interface ReadPrd {
-  document: PrdDocument;
-  hadMark: boolean;
-  dialect: Dialect;
+  files: ReadFile[];
   draft: Draft;
   prd: Prd;
-  /** What the notes of `prd` say, as data. */
-  warnings: PrdWarning[];
 }
 
 /**
@@ -66,25 +62,25 @@ export function parsePrdStrictly(bytes: Uint8Array, path: string, as: DialectId)
  * The file must be valid.
  */
 export function assertCriteria({ bytes, path }: PrdFile): void {
-  const { document, draft } = readPrdFile(bytes, path, { as: dialectOfPlace(path) });
+  const { files, draft } = readPrdFile(bytes, path, { as: dialectOfPlace(path) });
   const lacking = draft.stories.filter(
     ({ acceptance, status }) => acceptance.length === 0 && !['done', 'skipped'].includes(status),
   );
   if (lacking.length === 0) return;
   const problems = lacking.map(({ id, at }) => ({
-    offset: at.offset,
+    ...locationOf(at),
     where: at.where || id,
     rule: 'has no acceptance criteria',
   }));
-  const lineOf = lineFinder(document.text);
-  throw new HaloError('PRD_INVALID', describeProblems(problems, path, lineOf), {
+  const placeOf = placesIn(files, path);
+  throw new HaloError('PRD_INVALID', describeProblems(problems, placeOf), {
     hint: 'Give each story at least one criterion that can be checked; `prd.criteria` is "required" (docs/prd.md).',
-    problems: listProblems(problems, lineOf),
+    problems: listProblems(problems, placeOf),
   });
 }
 
 /**
- * Like `parsePrd`, but returns the document and the draft as well. `path` is used in messages only.
+ * Like `parsePrd`, but returns the files and the draft as well. `path` is used in messages only.
  * `as`: parse the file as this dialect; its shape must match. `isStrict`: with the rules of that tool.
  */
 export function readPrdFile(
@@ -93,16 +89,17 @@ export function readPrdFile(
   { as, isStrict = false }: { as?: DialectId | undefined; isStrict?: boolean } = {},
 ): ReadPrd {
   const diagnostics: Diagnostics = { problems: [], warnings: [] };
-  const { document, hadMark } = openDocument(bytes, path, diagnostics);
-  const dialect = chooseDialect(document, path, as);
-  const draft = readDraft(dialect, document, diagnostics);
+  const { files, ...draft } = isFolderText(bytes)
+    ? readTaskFolder(readFolderText(bytes, path), { path, as, diagnostics })
+    : readOneFile(bytes, path, { as, isStrict, diagnostics });
   addTestsFirstDiagnostics(draft, diagnostics);
-  if (isStrict) addContractDiagnostics(dialect.id, document, diagnostics);
   reportLookAlikeIds(draft.stories, diagnostics);
   const stories = resolveDependencies(draft.stories, diagnostics);
-  if (diagnostics.problems.length > 0) throw invalid(diagnostics, document, { dialect, path, isStrict });
+  const [first] = files;
+  if (diagnostics.problems.length > 0)
+    throw invalid(diagnostics, placesIn(files, path), { dialect: first?.dialect, isStrict });
   const prd: Prd = {
-    dialect: dialect.id,
+    dialect: first?.dialect.id ?? '',
     project: draft.project,
     description: draft.description,
     context: draft.about.flatMap((about) => finishContext(about, stories)),
@@ -112,13 +109,43 @@ export function readPrdFile(
     specHash: hashSpecification(draft),
   };
   const warnings = [...diagnostics.warnings, ...findCutTexts(prd)];
+  const byFile = new Map<string | undefined, DraftStory[]>(files.map(({ name }) => [name, []]));
+  for (const story of stories) byFile.get(story.at.file)?.push(story);
   return {
-    document,
-    hadMark,
-    dialect,
+    files: files.map((file) => ({ ...file, stories: byFile.get(file.name) ?? [] })),
     draft: { ...draft, stories },
     prd: { ...prd, warnings: describeWarnings(warnings) },
-    warnings,
+  };
+}
+
+/** The paths of the files that a PRD was read from, below its own path; undefined: it is one file. Throws PRD_INVALID. */
+export function filesOfPrd({ bytes, path }: PrdFile): string[] | undefined {
+  return isFolderText(bytes) ? readPrdFile(bytes, path).files.flatMap(({ name }) => name ?? []) : undefined;
+}
+
+interface FileOptions {
+  as: DialectId | undefined;
+  isStrict: boolean;
+  diagnostics: Diagnostics;
+}
+
+function readOneFile(bytes: Uint8Array, path: string, { as, isStrict, diagnostics }: FileOptions): FilesDraft {
+  const { document, hadMark } = openDocument(bytes, path, diagnostics);
+  const dialect = chooseDialect(document, path, as);
+  const draft = readDraft(dialect, document, diagnostics);
+  if (isStrict) addContractDiagnostics(dialect.id, document, diagnostics);
+  const { stories } = draft;
+  return { ...draft, files: [{ document, hadMark, dialect, stories, warnings: [...diagnostics.warnings] }] };
+}
+
+/** Finds path and line of locations in a PRD. */
+function placesIn(files: readonly Pick<ReadFile, 'name' | 'document'>[], path: string): (at: SourceLocation) => Place {
+  const finders = new Map(
+    files.map(({ name, document }, order) => [name, { order, lineOf: lineFinder(document.text) }]),
+  );
+  return ({ file, offset }) => {
+    const { order, lineOf } = finders.get(file) ?? { order: 0, lineOf: () => 1 };
+    return { path: file === undefined ? path : `${path}/${file}`, line: lineOf(offset), order };
   };
 }
 
@@ -151,15 +178,14 @@ function finishContext({ label, value, stories: places }: ContextEntry, stories:
 }
 
 function invalid(
-  diagnostics: Diagnostics,
-  { text }: PrdDocument,
-  of: { dialect: Dialect; path: string; isStrict: boolean },
+  { problems }: Diagnostics,
+  placeOf: (at: SourceLocation) => Place,
+  { dialect, isStrict }: { dialect: Dialect | undefined; isStrict: boolean },
 ): HaloError {
-  const rules = of.isStrict ? `, with the rules of ${of.dialect.id}` : '';
-  const lineOf = lineFinder(text);
-  return new HaloError('PRD_INVALID', describeProblems(diagnostics.problems, of.path, lineOf), {
-    hint: `Fix these problems. The file was read as ${of.dialect.title}${rules}.`,
-    problems: listProblems(diagnostics.problems, lineOf),
+  const rules = isStrict ? `, with the rules of ${dialect?.id ?? ''}` : '';
+  return new HaloError('PRD_INVALID', describeProblems(problems, placeOf), {
+    hint: `Fix these problems. The file was read as ${dialect?.title ?? ''}${rules}.`,
+    problems: listProblems(problems, placeOf),
   });
 }
 
@@ -174,62 +200,6 @@ function unknownDialect(document: PrdDocument, path: string): HaloError {
   });
 }
 
-interface OpenedDocument {
-  document: PrdDocument;
-  /** True if the file began with a byte order mark. Offsets do not include it. */
-  hadMark: boolean;
-}
-
-/** Parses a file as JSON or Markdown, depending on its content. Throws PRD_INVALID if the text or the JSON is invalid. */
-function openDocument(bytes: Uint8Array, path: string, diagnostics: Diagnostics): OpenedDocument {
-  const { text, hadMark } = decodePrd(bytes, path);
-  if (hadMark) diagnostics.warnings.push({ story: undefined, text: 'the byte order mark is ignored' });
-  if (!isJson(text, path)) {
-    assertLineCount(text, path);
-    if (isYaml(text, path, [...LIST_KEYS, ...GROUP_KEYS, ...MAP_KEYS])) {
-      const json = parseYamlWithPositions(text, path);
-      return { document: { format: 'json', form: 'yaml', text, json, found: findStoryList(json) }, hadMark };
-    }
-    const document = readBlocks(text);
-    assertReadable(document, path);
-    return { document, hadMark };
-  }
-  const form = isJsonLines(text, path) ? 'lines' : 'document';
-  const json = parseJsonWithPositions(text, path, diagnostics, form);
-  return { document: { format: 'json', form, text, json, found: findStoryList(json) }, hadMark };
-}
-
-/** A file with conflicts has two states of a story, and marks would be written into one of them. */
-function assertReadable({ faults }: MarkdownDocument, path: string): void {
-  if (faults.length === 0) return;
-  const numbers = new Map(faults.map(({ line }) => [line.offset, line.number]));
-  const problems = faults.map(({ line, rule }) => ({ where: '', offset: line.offset, rule }));
-  const lineOf = (offset: number) => numbers.get(offset) ?? 1;
-  throw new HaloError('PRD_INVALID', describeProblems(problems, path, lineOf), {
-    hint: 'Fix these lines. If they are the markers of a merge, resolve the conflict first.',
-    problems: listProblems(problems, lineOf),
-  });
-}
-
-function assertLineCount(text: string, path: string): void {
-  let lines = 1;
-  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines++;
-  if (lines <= MAX_LINES) return;
-  throw new HaloError('PRD_INVALID', `${path}: The file has ${lines} lines; the limit is ${MAX_LINES}.`, {
-    hint: 'Split it into several PRDs.',
-  });
-}
-
-/** The content decides; a .json file without Markdown headings or lists is JSON, even if it is malformed. */
-function isJson(text: string, path: string): boolean {
-  const start = text.trimStart();
-  if (start.startsWith('{')) return true;
-  if (start.startsWith('[')) return !/^\[[^\]\n]{0,1000}\][(:[]/.test(start);
-  return (
-    path.toLowerCase().endsWith('.json') && !/^[^\S\r\n\u2028\u2029]*(?:#{1,6}\s|[-*+]\s|\d{1,9}[.)]\s)/m.test(text)
-  );
-}
-
 /** Describes a document without stories, for an error message. */
 function describeDocument(document: PrdDocument): string {
   if (document.format === 'markdown') return 'it has no checkbox ("- [ ] text") and no story heading';
@@ -239,9 +209,6 @@ function describeDocument(document: PrdDocument): string {
   const keys = [...json.members.keys()].slice(0, 20).map((key) => JSON.stringify(key));
   return `its top-level keys are ${keys.join(', ')}${json.members.size > 20 ? ', …' : ''}`;
 }
-
-/** Limit for the number of lines of a Markdown file. */
-const MAX_LINES = 100_000;
 
 /** Context texts, and stories that they name, that are looked at in all: each story can have every text of the file. */
 const MAX_COMPARED = 500_000;
@@ -278,7 +245,7 @@ function addTestsFirstDiagnostics({ stories, about }: Draft, diagnostics: Diagno
     ...stories.flatMap(({ extra, id, at }) =>
       Object.entries(extra)
         .filter(([key]) => isTestsFirstKey(key))
-        .map(([key, value]) => ({ key, value, at: { offset: at.offset, where: at.where || id } })),
+        .map(([key, value]) => ({ key, value, at: { ...locationOf(at), where: at.where || id } })),
     ),
   ];
   for (const { key, value, at } of fields)

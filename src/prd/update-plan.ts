@@ -3,14 +3,14 @@ import type { Story } from '../core/prd/prd.ts';
 import { storyKey } from '../core/run/story-key.ts';
 import { escapeJson } from '../core/text/safe-text.ts';
 import { DIALECTS, type DialectId } from './dialect-registry.ts';
-import type { Dialect, DraftStory, JsonDocument } from './dialect.ts';
+import type { Dialect, DraftStory, JsonDocument, ReadFile } from './dialect.ts';
 import { applyEdits, type Edit } from './json/edit-json.ts';
 import { findStoryList } from './json/find-list.ts';
 import { parseJsonWithPositions } from './json/json-positions.ts';
 import type { Checkbox } from './markdown/checkboxes.ts';
 import { readIssueBullets } from './markdown/issue-bullets.ts';
 import { readBlocks, type MarkdownDocument } from './markdown/blocks.ts';
-import { parsePrd, readPrdFile } from './parse-prd.ts';
+import { parsePrd, readPrdFile, type ReadPrd } from './parse-prd.ts';
 import type { PlannedPrd, PlannedStory } from './read-planned.ts';
 
 export interface UpdatedPlan {
@@ -43,7 +43,7 @@ export function writePlan({ project, stories }: PlannedPrd, to: keyof typeof PLA
  * known before an agent is paid.
  */
 export function assertUpdatable(before: Uint8Array, path: string): void {
-  const { dialect, draft, document } = readPrdFile(before, path);
+  const { dialect, draft, document } = readPlan(before, path);
   const changes: PlanChanges = {
     replaced: draft.stories.map((place) => ({ draft: place, story: undefined })),
     added: [],
@@ -59,8 +59,7 @@ export function assertUpdatable(before: Uint8Array, path: string): void {
  * Throws PRD_INVALID if the plan cannot be parsed or cannot represent the stories.
  */
 export function updatePlan(before: Uint8Array, { stories: planned }: PlannedPrd, path: string): UpdatedPlan {
-  const read = readPrdFile(before, path);
-  const { dialect, draft, prd } = read;
+  const { dialect, document, hadMark, draft, prd } = readPlan(before, path);
   const byId = dialect.id !== 'markdown-checkbox';
   const isOpen = ({ status }: Story) => status === 'pending' || status === 'in_progress';
   const kept = prd.stories.filter((story) => !isOpen(story));
@@ -101,7 +100,6 @@ export function updatePlan(before: Uint8Array, { stories: planned }: PlannedPrd,
       context: [],
       stories: [byId ? story : { ...story, dependsOn: [] }],
     });
-  const { document, hadMark } = read;
   const text =
     document.format === 'json' ? replaceMembers(document, changes, write) : replaceBoxes(document, changes, write);
   if (text === undefined) throw notUpdatable(path, dialect);
@@ -166,6 +164,14 @@ function notWritten(path: string, why: string): HaloError {
   return new HaloError('PRD_INVALID', `The agent's plan cannot be written to ${path}: ${why}.`, {
     hint: 'Run `halo plan` again, or use --format json.',
   });
+}
+
+/** A plan is one file. Throws PRD_INVALID. */
+function readPlan(bytes: Uint8Array, path: string): Omit<ReadFile, 'stories' | 'warnings'> & Omit<ReadPrd, 'files'> {
+  const { files, ...read } = readPrdFile(bytes, path);
+  const [file] = files;
+  if (file === undefined || file.name !== undefined) throw notUpdatable(path, DIALECTS['task-file']);
+  return { ...file, ...read };
 }
 
 function notUpdatable(path: string, { title }: Dialect): HaloError {

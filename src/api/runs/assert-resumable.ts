@@ -2,6 +2,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
 import { parsePrd } from '../../prd/parse-prd.ts';
+import { readPrdSource } from '../../prd/prd-source.ts';
 import { assertHasSettings } from '../../worker/run/read-run.ts';
 import { assertAllowed, canReopen } from '../../core/run/actions.ts';
 import type { PrdFile } from '../../core/prd/prd.ts';
@@ -27,7 +28,9 @@ export async function assertResumable({ state, record, prd, repo, allowDirty }: 
   assertAllowed(canReopen(state));
   assertHasSettings(runId, record.config);
   if (repo !== undefined && !isUrl(state.repo.source)) {
-    const { source } = (await inspectFolder(repo, allowDirty ? undefined : (prd?.path ?? state.prdPath))).repo;
+    const { prdPath: path } = state;
+    const own = prd ?? (await readPrdSource(path).catch(() => ({ path, bytes: new Uint8Array() })));
+    const { source } = (await inspectFolder(repo, allowDirty ? undefined : own)).repo;
     if (source !== state.repo.source) {
       throw new HaloError('CONTROL_REFUSED', `Run ${runId} is of ${state.repo.source}, not of ${source}.`, {
         hint: 'Continue it there, or set --repo to that repository.',

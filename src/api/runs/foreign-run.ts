@@ -5,10 +5,10 @@ import { findCheckout } from '../../git/repository/repository-places.ts';
 import { inspectRepo } from '../../git/repository/inspect-repo.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
 import { listUnmergedRuns } from '../../git/repository/unmerged-runs.ts';
-import { isInside, readRegularFile, readRegularText } from '../../lib/fs.ts';
+import { isInside, readRegularText } from '../../lib/fs.ts';
 import { parseUntrustedJson } from '../../lib/parse-json.ts';
-import { MAX_PRD_BYTES } from '../../prd/decode-prd.ts';
 import { parsePrd } from '../../prd/parse-prd.ts';
+import { readPrdSource } from '../../prd/prd-source.ts';
 
 interface ForeignRun {
   /** The run directory: an absolute path outside of HALO_HOME. */
@@ -74,7 +74,7 @@ async function findInside(repo: string, path: string): Promise<string | undefine
 /** Undefined for a PRD that cannot be read, which the new run reports. */
 async function readSpecHash(path: string): Promise<string | undefined> {
   try {
-    return parsePrd(await readRegularFile(path, MAX_PRD_BYTES), path).specHash;
+    return parsePrd((await readPrdSource(path)).bytes, path).specHash;
   } catch {
     return undefined;
   }

@@ -6,8 +6,8 @@ import { findHiddenCharacter } from '../../core/text/look-alike.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { isPriority, parsePriority } from '../../core/run/priority.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
-import { readRegularFile, readRegularText } from '../../lib/fs.ts';
-import { MAX_PRD_BYTES } from '../../prd/decode-prd.ts';
+import { readRegularText } from '../../lib/fs.ts';
+import { readPrdSource } from '../../prd/prd-source.ts';
 import { discoverPrd } from '../repository/discover-prd.ts';
 import type { BatchEntry } from '../operations/schemas.ts';
 
@@ -108,15 +108,14 @@ function parseWith<T>(path: string, schema: z.ZodType<T>, data: unknown): T {
 /** Reads each file once, so that repositories with the same PRD share it. */
 function sharedReader(): (path: string) => Promise<BatchEntry['prd']> {
   const files = new Map<string, Promise<BatchEntry['prd']>>();
-  const read = async (path: string) => {
-    const bytes = await readRegularFile(path, MAX_PRD_BYTES).catch((cause: NodeJS.ErrnoException) => {
+  const read = (path: string) =>
+    readPrdSource(path).catch((cause: NodeJS.ErrnoException) => {
+      if (cause instanceof HaloError) throw cause;
       throw new HaloError('PRD_UNREADABLE', `The PRD ${path} cannot be read (${cause.code ?? cause.message}).`, {
         hint: 'Fix its path in the batch file.',
         cause,
       });
     });
-    return { path, bytes: new Uint8Array(bytes) };
-  };
   return (path) => {
     const file = files.get(path) ?? read(path);
     files.set(path, file);

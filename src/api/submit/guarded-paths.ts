@@ -8,6 +8,8 @@ import type { GitSetting } from '../../git/process/git-settings.ts';
 import { listFiles } from '../../git/objects/trees.ts';
 import { namedFiles } from '../../worker/story-prompt.ts';
 import type { PrdFile } from '../../core/prd/prd.ts';
+import { readFolderText } from '../../prd/folder/folder-text.ts';
+import { filesOfPrd } from '../../prd/parse-prd.ts';
 
 interface GuardQuery {
   /** The checkout or bare repository, if it is on this machine. */
@@ -37,7 +39,7 @@ export async function findGuarded({
 }: GuardQuery): Promise<ProtectedPath[]> {
   const [named, own] = await Promise.all([
     root === undefined ? [] : findNamedPaths({ root, gitDir, commit, own: filesIn(config), settings }),
-    root === undefined ? [] : pathsBelow(root, prd.path, remote),
+    root === undefined ? [] : pathsBelow(root, prd, remote),
   ]);
   const prds = own.length > 0 && !remote ? own : [...own, ...(await findCopies({ gitDir, commit, prd }))];
   const prompts = namedFiles(config.prompt).map(({ path, key }) => ({ path, setting: key }));
@@ -61,20 +63,40 @@ function filesIn({ git, model, network, secrets }: GuardQuery['config']): OwnSet
   return [...named, ...commands].flatMap((each) => (each.value === undefined ? [] : [{ ...each, value: each.value }]));
 }
 
-/** The paths of a file below a folder: as named, and with links resolved. */
-async function pathsBelow(root: string, file: string, remote: boolean): Promise<string[]> {
-  if (!isAbsolute(file)) return [];
-  const real = remote ? file : await realpath(file).catch(() => file);
-  const paths = [file, real].map((path) => relative(root, path));
-  return [...new Set(paths)].filter((path) => path !== '' && !isAbsolute(path) && path.split(sep)[0] !== '..');
+/**
+ * The paths of a PRD below a folder: as named, and with links resolved. A folder of tasks counts as a whole, because a new
+ * file in it is a new task; if it is the top of the repository, only its tasks do.
+ */
+async function pathsBelow(root: string, prd: PrdFile, remote: boolean): Promise<string[]> {
+  const { path } = prd;
+  if (!isAbsolute(path)) return [];
+  const real = remote ? path : await realpath(path).catch(() => path);
+  const paths = [path, real].flatMap((each) => {
+    const below = relative(root, each);
+    return below === '' ? (filesOfPrd(prd) ?? []) : [below];
+  });
+  return [...new Set(paths)].filter((each) => !isAbsolute(each) && each.split(sep)[0] !== '..');
 }
 
 /** Files of the commit with the same bytes: a PRD that came over the network may also be in the repository. */
 async function findCopies({ gitDir, commit, prd }: Pick<GuardQuery, 'gitDir' | 'commit' | 'prd'>): Promise<string[]> {
-  const id = createHash(commit.length === 64 ? 'sha256' : 'sha1')
-    .update(`blob ${prd.bytes.length}\0`)
-    .update(prd.bytes)
-    .digest('hex');
-  const copies = await listFiles({ gitDir, commit }, (file) => file.id === id);
-  return copies.slice(0, MAX_COPIES).map(({ path }) => path);
+  const contents = contentsOf(prd);
+  const ids = new Set(
+    contents.map((bytes) =>
+      createHash(commit.length === 64 ? 'sha256' : 'sha1')
+        .update(`blob ${bytes.length}\0`)
+        .update(bytes)
+        .digest('hex'),
+    ),
+  );
+  const copies = await listFiles({ gitDir, commit }, (file) => ids.has(file.id));
+  return copies.slice(0, MAX_COPIES * contents.length).map(({ path }) => path);
+}
+
+/** The bytes of the files that were read. */
+function contentsOf(prd: PrdFile): Uint8Array[] {
+  const names = new Set(filesOfPrd(prd));
+  if (names.size === 0) return [prd.bytes];
+  const { files } = readFolderText(prd.bytes, prd.path);
+  return files.flatMap(({ name, text }) => (names.has(name) ? [new TextEncoder().encode(text)] : []));
 }

@@ -3,6 +3,8 @@ import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import type { PrdFile } from '../../core/prd/prd.ts';
 import { folderOfNamedPrd, PRDS_GITIGNORE, RUN_FILES } from '../../core/prd/prd-names.ts';
 import { readRegularFile } from '../../lib/fs.ts';
+import { isFolderText, isSameFolder } from '../../prd/folder/folder-text.ts';
+import { readPrdSource } from '../../prd/prd-source.ts';
 import type { SubmitRequest } from '../operations/schemas.ts';
 
 /** What halo may do with the PRD file of a run, in addition to reading what was sent. */
@@ -37,21 +39,25 @@ export async function resolvePrdOwnership(
     : { ...ownership, mayMark: false, warning: `what lands is not marked in ${file}, which belongs to another user` };
 }
 
-/** Whether a path is below a folder, but not in a git directory. */
+/** Whether a path is a folder or below it, but not in a git directory. */
 async function liesIn(file: string, folder: string): Promise<boolean> {
   const top = await realpath(folder).catch(() => resolve(folder));
   const parts = relative(top, file).split(sep);
-  return parts[0] !== '' && parts[0] !== '..' && !parts.includes('.git');
+  return parts[0] !== '..' && !parts.includes('.git');
 }
 
 /**
- * Whether the PRD of a request is a file on this machine with the same content. Only then may halo write progress into it:
+ * Whether the PRD of a request is a file or folder on this machine with the same content. Only then may halo write progress into it:
  * a path from another machine may name a different file here.
  */
 export async function isFileHere({ path, bytes }: SubmitRequest['prd']): Promise<boolean> {
   if (!isAbsolute(path)) return false;
-  const here = await readRegularFile(path, bytes.length).catch(() => undefined);
-  return here !== undefined && here.equals(bytes);
+  if (!isFolderText(bytes)) {
+    const here = await readRegularFile(path, bytes.length).catch(() => undefined);
+    return here !== undefined && here.equals(bytes);
+  }
+  const here = await readPrdSource(path).catch(() => undefined);
+  return here !== undefined && isFolderText(here.bytes) && isSameFolder(here.bytes, bytes, path);
 }
 
 /**

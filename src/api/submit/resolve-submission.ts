@@ -24,6 +24,8 @@ import { findGuarded } from './guarded-paths.ts';
 import type { SubmitOptions } from '../operations/schemas.ts';
 import type { PrdFile } from '../../core/prd/prd.ts';
 import { findMarkedPrds } from '../../worker/repository/marked-prds.ts';
+import { isOfFolder } from '../../prd/folder/folder-text.ts';
+import { filesOfPrd } from '../../prd/parse-prd.ts';
 import { withIntactMirror } from '../../worker/repository/with-intact-mirror.ts';
 import type { SubmitContext } from './submit-context.ts';
 import { warnOfContents, warnOfIgnored, warnOfNetwork, warnOfTrust } from './warnings.ts';
@@ -66,7 +68,7 @@ export async function resolveSubmission(
   const places = isUrl(asked.source) ? undefined : await findOwnPlaces(context, asked.source);
   const inspected = isUrl(asked.source)
     ? await inspectUrl(home, asked.source, asked.pinned)
-    : await inspectFolder(source, request.allowDirty ? undefined : prd.path, request.queueFolder).catch(
+    : await inspectFolder(source, request.allowDirty ? undefined : prd, request.queueFolder).catch(
         remote ? hideDetails(source) : undefined,
       );
   context.assertMayUse?.(inspected.repo.source);
@@ -150,18 +152,17 @@ interface InspectedSource {
   settings?: GitSetting[] | undefined;
 }
 
-/** With `cleanBut`, only this file, and files in `folder`, may have uncommitted changes. Throws NOT_A_GIT_REPO, NO_COMMITS, LAND_REFUSED, DIRTY_WORKTREE. */
+/** With `cleanBut`, only this PRD, and files in `folder`, may have uncommitted changes. Throws NOT_A_GIT_REPO, NO_COMMITS, LAND_REFUSED, DIRTY_WORKTREE. */
 export async function inspectFolder(
   source: string,
-  cleanBut: string | undefined,
+  cleanBut: PrdFile | undefined,
   folder?: string,
 ): Promise<InspectedSource> {
   const facts = await inspectRepo(source);
   const { root, gitDir, branch, head } = facts;
   const settings = root === gitDir ? undefined : listSettings({ cwd: root });
-  const inputs = cleanBut === undefined ? undefined : [cleanBut, ...(folder === undefined ? [] : [folder])];
   const [warnings, file] = await Promise.all([
-    settings && inputs ? requireCleanCheckout(facts, inputs, settings) : [],
+    settings && cleanBut ? requireCleanCheckout(facts, { prd: cleanBut, folder, settings }) : [],
     findRepoConfig(root),
     assertRunBranchesAllowed(gitDir),
     settings,
@@ -178,16 +179,21 @@ const MAX_NAMED = 5;
  */
 async function requireCleanCheckout(
   facts: RepoInfo,
-  inputs: readonly string[],
-  settings: Promise<GitSetting[]>,
+  { prd, folder, settings }: { prd: PrdFile; folder: string | undefined; settings: Promise<GitSetting[]> },
 ): Promise<string[]> {
   const { root, ownGitDir } = facts;
-  const paths = await Promise.all(inputs.map(async (path) => relative(root, await realpath(path).catch(() => path))));
-  const own = ['halo.toml', '.halo/config.toml', ...PRDS_FOLDERS, ...paths.filter(isBelow)];
-  const [{ tracked, untracked }, unfinished] = await Promise.all([
+  const pathOf = async (path: string) => relative(root, await realpath(path).catch(() => path));
+  const path = await pathOf(prd.path);
+  const names = filesOfPrd(prd);
+  const inputs = [...(names === undefined ? [path] : []), ...(folder === undefined ? [] : [await pathOf(folder)])];
+  const own = ['halo.toml', '.halo/config.toml', ...PRDS_FOLDERS, ...inputs.filter(isBelow)];
+  const [found, unfinished] = await Promise.all([
     listChanges(root, own, await settings),
     findUnfinishedOperation(ownGitDir),
   ]);
+  const isOther = (each: string) =>
+    names === undefined || !(isOfFolder(each, { folder: path, names }) || `${path}/`.startsWith(each));
+  const [tracked, untracked] = [found.tracked.filter(isOther), found.untracked.filter(isOther)];
   if (unfinished !== undefined)
     throw new HaloError('DIRTY_WORKTREE', `${root} is in the middle of ${unfinished}.`, {
       hint: 'Finish or abort it, or pass --allow-dirty to start from the checked-out commit.',

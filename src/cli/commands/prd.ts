@@ -150,8 +150,10 @@ async function explain({ path, bytes }: PrdFile, as: string | undefined): Promis
 }
 
 function lineTable(lines: readonly ExplainedLine[], cli: Cli): string[] {
-  const heading = ['LINE', 'STORY', 'IS', 'TEXT'].map((text) => ({ text }));
-  const rows = lines.map(({ line, story, became, unread, text }) => [
+  const hasFiles = lines.some(({ file }) => file !== undefined);
+  const heading = [...(hasFiles ? ['FILE'] : []), 'LINE', 'STORY', 'IS', 'TEXT'].map((text) => ({ text }));
+  const rows = lines.map(({ file = '', line, story, became, unread, text }) => [
+    ...(hasFiles ? [{ text: safeLine(file, 30) }] : []),
     { text: String(line) },
     { text: story === undefined ? '-' : safeLine(story, 30), tone: 'strong' as Tone },
     { text: safeLine(became, 60), tone: (unread ? 'warn' : 'plain') as Tone },

@@ -16,13 +16,8 @@ type Input = Pick<ProcessIo, 'stdin' | 'cwd'>;
 /** Higher than the limit for PRDs, whose check reports its own error. */
 const MAX_BYTES = 8 * 1024 * 1024;
 
-interface InputFile {
-  path: string;
-  bytes: Uint8Array;
-}
-
-/** The PRD's path and bytes; `-` is stdin, and a name is a PRD of this project. Throws PRD_UNREADABLE and USAGE. */
-export async function readPrd(file: string, io: Input): Promise<InputFile> {
+/** The PRD's path and bytes, of a file or a folder; `-` is stdin, and a name is a PRD of this project. Throws PRD_UNREADABLE and USAGE. */
+export async function readPrd(file: string, io: Input): Promise<PrdFile> {
   const hint = 'Pass a PRD file, e.g. `halo run prd.json`, or a name from `halo prd list`.';
   const named = file === '-' ? undefined : await findByName(file, io.cwd);
   return readInput(named ?? file, { what: 'PRD', hint }, io);
@@ -48,7 +43,7 @@ export async function resolveUsualPrd(repo: string, cli: Cli): Promise<string> {
 }
 
 /** A document to convert into a PRD; `-` is stdin. Throws PRD_UNREADABLE. */
-export async function readDocument(file: string, io: Input): Promise<InputFile> {
+export async function readDocument(file: string, io: Input): Promise<PrdFile> {
   return readInput(file, { what: 'document', hint: 'Pass a text file, e.g. idea.md.' }, io);
 }
 
@@ -61,7 +56,10 @@ async function readInput(file: string, { what, hint }: { what: string; hint: str
     // `<(command)` of a shell, or /dev/stdin: it cannot be read again or written.
     const { size, isFIFO } = await statOf(path);
     if (isFIFO) return await readPipe(createReadStream(path));
-    if (what === 'PRD') (await import('../../prd/decode-prd.ts')).assertPrdSize(size, path);
+    if (what === 'PRD') {
+      (await import('../../prd/decode-prd.ts')).assertPrdSize(size, path);
+      return await (await import('../../prd/prd-source.ts')).readPrdSource(path);
+    }
     return { path, bytes: new Uint8Array(await readRegularFile(path, MAX_BYTES)) };
   } catch (cause) {
     if (cause instanceof HaloError) throw cause;
@@ -73,7 +71,7 @@ async function readInput(file: string, { what, hint }: { what: string; hint: str
       {
         hint:
           code === 'EISDIR'
-            ? `Pass a file in it, or submit all of them with \`halo queue\`.`
+            ? `Pass a file in it, submit all of them with \`halo queue\`, or pass a folder of task files.`
             : `Name a ${what} that you may read.`,
         cause,
       },
@@ -104,7 +102,7 @@ async function findByName(word: string, cwd: string): Promise<string | undefined
   });
 }
 
-async function readPipe(stream: AsyncIterable<Uint8Array>): Promise<InputFile> {
+async function readPipe(stream: AsyncIterable<Uint8Array>): Promise<PrdFile> {
   return { path: '-', bytes: new Uint8Array(await readStream(stream, MAX_BYTES)) };
 }
 

@@ -71,8 +71,12 @@ export interface Unconfirmed {
   found: { run: string; flag: string; text: string }[];
 }
 
-/** A rule that a file violates. `where` is the location (`userStories[2].title`); lines count from 1. */
+/**
+ * A rule that a file violates. `where` is the location (`userStories[2].title`); lines count from 1. `file`: its name, if it
+ * is one of several in a folder.
+ */
 export interface FileProblem {
+  file?: string;
   line: number;
   where: string;
   rule: string;
@@ -97,7 +101,8 @@ export class HaloError extends Error {
       commit: options.unconfirmed.commit,
       found: options.unconfirmed.found.map((each) => ({ ...each, text: stripCredentials(each.text) })),
     };
-    this.problems = (options.problems ?? []).map(({ line, where, rule }) => ({
+    this.problems = (options.problems ?? []).map(({ file, line, where, rule }) => ({
+      ...(file === undefined ? {} : { file }),
       line,
       where: stripCredentials(where),
       rule: stripCredentials(rule),

@@ -1,5 +1,5 @@
 import { oneLine } from '../../lib/text.ts';
-import { writesNothing, type Draft, type DraftStory, type MarkdownDialect } from '../dialect.ts';
+import { writesNothing, type DraftStory, type MarkdownDialect } from '../dialect.ts';
 import type { Diagnostics } from '../diagnostics.ts';
 import type { JsonValue } from '../json/json-positions.ts';
 import {
@@ -33,21 +33,31 @@ export const taskFile: MarkdownDialect = {
     return keys.has('status') && ['id', 'title', 'name'].some((key) => keys.has(key)) && !keys.has('todos');
   },
   read(document, diagnostics) {
-    const front = readFrontMatter(document, diagnostics);
-    const none: Draft = { project: '', description: '', stories: [], about: [] };
-    return front === undefined ? none : { ...none, stories: [readTask(document, front, diagnostics)] };
+    return { project: '', description: '', stories: readTaskFile(document, diagnostics), about: [] };
   },
   write: writesNothing('task-file'),
 };
 
-function readTask(document: MarkdownDocument, front: JsonValue, diagnostics: Diagnostics): DraftStory {
+/** The story of a file; none if its front matter is not valid. `name`: its id, if the front matter has none. */
+export function readTaskFile(document: MarkdownDocument, diagnostics: Diagnostics, name?: string): DraftStory[] {
+  const front = readFrontMatter(document, diagnostics);
+  return front === undefined ? [] : [readTask(document, front, { diagnostics, name })];
+}
+
+function readTask(
+  document: MarkdownDocument,
+  front: JsonValue,
+  { diagnostics, name }: { diagnostics: Diagnostics; name: string | undefined },
+): DraftStory {
   // Backlog.md encloses sections in comments, which have no text.
   for (const remark of document.ignored) addWarning({ diagnostics }, undefined, remark);
   const reader = readMembers(front, diagnostics);
   const title = oneLine(takeText(reader, 'title', 'name') ?? '');
   if (title === '') addProblem(reader, missing(front, 'title'), 'is missing');
   const { id, ownId } =
-    findMember(front, 'id') === undefined ? { id: slugOf(title), ownId: undefined } : readId(reader, 1);
+    findMember(front, 'id') !== undefined || name !== undefined
+      ? readId(reader, 1, name)
+      : { id: slugOf(title), ownId: undefined };
   const { criteria, text } = splitBody(document);
   if (criteria.length === 0) addWarning(reader, id, 'no acceptance criteria');
   const status = findMember(front, 'status')?.value;

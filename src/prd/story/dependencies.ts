@@ -1,7 +1,7 @@
 import { dependenciesFirst, findCycle } from '../../core/run/dependency-order.ts';
 import { truncate, safeJson } from '../../core/text/safe-text.ts';
 import type { DraftStory } from '../dialect.ts';
-import type { Diagnostics } from '../diagnostics.ts';
+import { locationOf, type Diagnostics } from '../diagnostics.ts';
 import { addWarning } from '../json/object-reader.ts';
 
 /**
@@ -14,7 +14,7 @@ export function resolveDependencies(drafts: DraftStory[], diagnostics: Diagnosti
   for (const story of stories) {
     for (const { id, at } of story.dependsOn) {
       const rule = findDependencyFault(story, byId.get(id), id);
-      if (rule !== undefined) diagnostics.problems.push({ where: at.where, offset: at.offset, rule });
+      if (rule !== undefined) diagnostics.problems.push({ ...locationOf(at), rule });
     }
   }
   const needed = new Map(stories.map((story) => [story, neededBy(story, byId)]));
@@ -57,8 +57,8 @@ function neededBy(story: DraftStory, byId: Map<string, DraftStory>): DraftStory[
 function describeCycle(cycle: DraftStory[]): Diagnostics['problems'][number] {
   const ids = cycle.map(({ id }) => `"${id}"`);
   const shown = ids.length > 12 ? [...ids.slice(0, 6), '…', ...ids.slice(-5)] : ids;
-  const { where, offset } = cycle[0]?.at ?? { where: '', offset: 0 };
-  return { where, offset, rule: `dependency cycle: ${[...shown, ids[0]].join(' → ')}` };
+  const at = cycle[0]?.at ?? { where: '', offset: 0 };
+  return { ...locationOf(at), rule: `dependency cycle: ${[...shown, ids[0]].join(' → ')}` };
 }
 
 function blockWaiting(stories: DraftStory[], sorted: DraftStory[], diagnostics: Diagnostics): DraftStory[] {

@@ -1,6 +1,6 @@
 import { findHiddenCharacter, visualSkeleton, quoteExactly } from '../../core/text/look-alike.ts';
 import type { DraftStory } from '../dialect.ts';
-import type { Diagnostics, SourceLocation } from '../diagnostics.ts';
+import { locationOf, type Diagnostics, type SourceLocation } from '../diagnostics.ts';
 
 const MAX_ID_LENGTH = 200;
 
@@ -20,7 +20,7 @@ export function reportLookAlikeIds(stories: DraftStory[], diagnostics: Diagnosti
     const earlier = first.get(look);
     if (earlier === undefined) first.set(look, story);
     else if (earlier.id !== story.id) {
-      const pair = `${quoteExactly(story.id)} looks like the id ${quoteExactly(earlier.id)} of ${earlier.at.where}`;
+      const pair = `${quoteExactly(story.id)} looks like the id ${quoteExactly(earlier.id)} of ${earlier.at.file ?? earlier.at.where}`;
       diagnostics.problems.push({ ...idPlace(story), rule: `the id ${pair}` });
     }
   }
@@ -33,7 +33,10 @@ export function reportDuplicateIds(stories: DraftStory[], diagnostics: Diagnosti
     const { id } = story;
     const earlier = first.get(id);
     if (earlier === undefined) first.set(id, story.at);
-    else diagnostics.problems.push({ ...idPlace(story), rule: `the id "${id}" is already used by ${earlier.where}` });
+    else {
+      const rule = `the id "${id}" is already used by ${earlier.file ?? earlier.where}`;
+      diagnostics.problems.push({ ...idPlace(story), rule });
+    }
   }
 }
 
@@ -78,7 +81,7 @@ function groupById(stories: DraftStory[]): Map<string, DraftStory[]> {
 }
 
 function idPlace({ at, mark }: DraftStory): SourceLocation {
-  return { where: mark.kind === 'json' ? `${at.where}.id` : at.where, offset: at.offset };
+  return { ...locationOf(at), where: mark.kind === 'json' ? `${at.where}.id` : at.where };
 }
 
 /** Appends a number to generated ids that occur more than once. */

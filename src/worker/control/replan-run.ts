@@ -6,10 +6,9 @@ import type { JournalEntry } from '../../core/journal/events.ts';
 import type { ControlResult } from '../../core/run/control-result.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import { readRegularFile } from '../../lib/fs.ts';
-import { MAX_PRD_BYTES } from '../../prd/decode-prd.ts';
 import { assertSelection, assertTestsCommand } from '../../prd/assert-prd.ts';
 import { assertCriteria, parsePrd } from '../../prd/parse-prd.ts';
+import { readPrdSource } from '../../prd/prd-source.ts';
 import { withoutProgress } from '../../prd/spec-hash.ts';
 import type { RunKeeper } from '../worker-context.ts';
 import { readRun } from '../run/read-run.ts';
@@ -99,11 +98,11 @@ export async function replanRun(
 /** Reads the PRD file of a run, if it is on this machine and still exists. */
 async function readOwnFile({ prdIsHere, prdPath }: RunState): Promise<PrdFile | undefined> {
   if (!prdIsHere) return undefined;
-  const bytes = await readRegularFile(prdPath, MAX_PRD_BYTES).catch((error: NodeJS.ErrnoException) => {
+  return readPrdSource(prdPath).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
+    if (error instanceof HaloError) throw error;
     throw new HaloError('PRD_UNREADABLE', `The PRD ${prdPath} cannot be read: ${error.message}.`, { cause: error });
   });
-  return bytes && { path: prdPath, bytes };
 }
 
 function parseCurrent({ bytes, path }: PrdFile): Prd {

@@ -18,7 +18,11 @@ import { listChanges } from '../../git/repository/inspect-repo.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
 import { isAncestor, listRunsBetween, listRunsOfCommits } from '../../git/repository/unmerged-runs.ts';
 import { failpoint } from '../../lib/failpoint.ts';
+import { isFolder } from '../../lib/fs.ts';
 import { defined } from '../../lib/guards.ts';
+import { isOfFolder } from '../../prd/folder/folder-text.ts';
+import { filesOfPrd } from '../../prd/parse-prd.ts';
+import { readPrdSource } from '../../prd/prd-source.ts';
 import type { JournalStore } from '../../store/journal-store.ts';
 import { hostGitDirOf, inspectRunRepo } from '../repository/host-repository.ts';
 import { findMarkedPrds, withoutPrdMarks } from '../repository/marked-prds.ts';
@@ -104,14 +108,30 @@ interface RunToLand {
 async function fastForwardCheckout(repo: RunRepo, { runId, tip, prdPath, prdIsHere }: RunToLand): Promise<LandedRun> {
   const facts = await inspectRunRepo(repo);
   const { root, gitDir } = facts;
-  const path = relative(root, await realpath(prdPath).catch(() => prdPath));
-  const own = [...PRDS_FOLDERS, relative(root, prdPath), path].filter((each) => !each.startsWith('..'));
-  const { tracked } = await listChanges(root, own);
-  const except = [...own, ...(await findMarkedPrds(facts, tracked))];
+  const real = await realpath(prdPath).catch(() => prdPath);
+  const path = relative(root, real);
+  const names = await namesInFolder(real);
+  const own = names === undefined ? [relative(root, prdPath), path].filter((each) => !each.startsWith('..')) : [];
+  const { tracked } = await listChanges(root, [...PRDS_FOLDERS, ...own]);
+  const tasks = names === undefined ? [] : tracked.filter((each) => isOfFolder(each, { folder: path, names }));
+  const others = tracked.filter((each) => !tasks.includes(each));
+  const except = [...PRDS_FOLDERS, ...own, ...tasks, ...(await findMarkedPrds(facts, others))];
   const land = () => fastForward({ root, gitDir, branch: repo.branch, to: tip, name: `halo/${runId}`, except });
   // If another branch is checked out, the PRD file stays as it is.
   if (!prdIsHere || facts.branch !== repo.branch || path.startsWith('..')) return land();
-  return withoutPrdMarks({ facts, tip, path }, land);
+  const prds = names === undefined ? [path] : tasks;
+  return prds.reduce<() => Promise<LandedRun>>(
+    (next, each) => () => withoutPrdMarks({ facts, tip, path: each }, next),
+    land,
+  )();
+}
+
+/** The files of a folder that are its PRD; undefined if the PRD is a file. */
+async function namesInFolder(path: string): Promise<string[] | undefined> {
+  if (!(await isFolder(path))) return undefined;
+  return readPrdSource(path)
+    .then(filesOfPrd)
+    .catch(() => []);
 }
 
 interface ContinuedRun {

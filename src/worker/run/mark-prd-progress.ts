@@ -7,8 +7,11 @@ import type { Prd } from '../../core/prd/prd.ts';
 import { hasTrait } from '../../core/run/progress.ts';
 import type { RunState, StoryState, Unmarked } from '../../core/run/state.ts';
 import { failpoint } from '../../lib/failpoint.ts';
+import { isFolder } from '../../lib/fs.ts';
 import { withLock } from '../../lib/lock.ts';
+import { changedFiles } from '../../prd/folder/folder-text.ts';
 import { markDone, type PrdProgress } from '../../prd/mark-done.ts';
+import { readPrdSource } from '../../prd/prd-source.ts';
 import type { RunKeeper } from '../worker-context.ts';
 import { readRun, type RunInputs } from './read-run.ts';
 import { replaceFile } from '../repository/replace-file.ts';
@@ -106,8 +109,9 @@ function isBegun(story: StoryState): boolean {
   return story.commit === undefined && hasTrait('begun', story);
 }
 
-/** Returns the ids of the stories that the file no longer has. */
+/** Returns the ids of the stories that the file or folder no longer has. */
 async function mark(path: string, progress: PrdProgress): Promise<string[]> {
+  if (await isFolder(path)) return markFolder(path, progress);
   let gone: string[] = [];
   await replaceFile(path, (bytes) => {
     const marked = markDone(bytes, path, progress);
@@ -115,6 +119,29 @@ async function mark(path: string, progress: PrdProgress): Promise<string[]> {
     return marked.bytes;
   });
   return gone;
+}
+
+const MAX_TRIES = 3;
+
+/** Marks each story in its own file. A file that is edited in the meantime is read again with the whole folder. */
+async function markFolder(path: string, progress: PrdProgress): Promise<string[]> {
+  for (let tries = 1; ; tries++) {
+    const { bytes } = await readPrdSource(path);
+    const marked = markDone(bytes, path, progress);
+    let isStale = false;
+    for (const { name, before, after } of marked.bytes ? changedFiles(bytes, marked.bytes, path) : []) {
+      const file = join(path, name);
+      // A link may lead out of the repository.
+      if ((await realpath(file)) !== file) throw new Error(`${name} is now a link`);
+      await replaceFile(file, (now) => {
+        if (Buffer.from(before).equals(now)) return after;
+        isStale = true;
+        return undefined;
+      });
+    }
+    if (!isStale) return marked.gone;
+    if (tries === MAX_TRIES) throw new Error(`${path} changes all the time`);
+  }
 }
 
 /** Serialises updates of one PRD file by concurrent runs. */

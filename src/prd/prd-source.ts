@@ -1,0 +1,96 @@
+import { opendir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { HaloError } from '../core/failure/errors.ts';
+import type { PrdFile } from '../core/prd/prd.ts';
+import { readRegularFile, UnreadableFileError } from '../lib/fs.ts';
+import { MAX_PRD_BYTES } from './decode-prd.ts';
+import { isFileName, isFolderText, isMarkdown, writeFolder, type PrdFolder } from './folder/folder-text.ts';
+
+/** More entries than a folder of task files has. */
+const MAX_ENTRIES = 10_000;
+
+/**
+ * Reads a PRD: a file, or a folder, whose bytes are the text of its files (folder/folder-text.ts). Throws
+ * UnreadableFileError, errors of the file system, PRD_INVALID and PRD_UNREADABLE.
+ */
+export async function readPrdSource(path: string): Promise<PrdFile> {
+  if ((await stat(path)).isDirectory()) {
+    const bytes = writeFolder(await readFolder(path));
+    if (bytes.length > MAX_PRD_BYTES) throw tooLarge(path, TOO_MUCH);
+    return { path, bytes };
+  }
+  const bytes = await readRegularFile(path, MAX_PRD_BYTES);
+  // Marks would be written into the text, not into the files.
+  if (isFolderText(bytes))
+    throw new HaloError('PRD_INVALID', `${path}: The file has the text of a folder, which only requests may have.`, {
+      hint: 'Name the folder itself.',
+    });
+  return { path, bytes: new Uint8Array(bytes) };
+}
+
+/** Reads the Markdown files of a folder itself, without following links. Hidden files are not part of it. */
+async function readFolder(path: string): Promise<PrdFolder> {
+  const folder: PrdFolder = { files: [], left: [] };
+  const names: string[] = [];
+  let entries = 0;
+  for await (const entry of await opendir(path)) {
+    if (++entries > MAX_ENTRIES) throw tooLarge(path, `has more than ${MAX_ENTRIES} entries`);
+    const { name } = entry;
+    if (name.startsWith('.') || name.endsWith('~')) continue;
+    const why = entry.isDirectory()
+      ? 'it is a folder'
+      : !isMarkdown(name)
+        ? 'it is not Markdown'
+        : entry.isSymbolicLink()
+          ? 'it is a link'
+          : !entry.isFile()
+            ? 'it is not a regular file'
+            : isFileName(name) && !name.includes('\uFFFD')
+              ? undefined
+              : 'its name has hidden or invalid characters';
+    if (why === undefined) names.push(name);
+    else folder.left.push({ name, why });
+  }
+  let left = MAX_PRD_BYTES;
+  for (const name of names) {
+    const bytes = await readFileOf(path, { name, left });
+    if (bytes === undefined) continue;
+    left -= bytes.length;
+    folder.files.push({ name, text: decode(bytes, join(path, name)) });
+  }
+  if (folder.files.length === 0)
+    throw Object.assign(new Error('it is a folder without task files'), { code: 'EISDIR' });
+  return folder;
+}
+
+const TOO_MUCH = `has more than ${MAX_PRD_BYTES} bytes (4 MiB) of Markdown`;
+
+/** Undefined for a file that is gone since its folder was listed. */
+async function readFileOf(folder: string, { name, left }: { name: string; left: number }): Promise<Buffer | undefined> {
+  const path = join(folder, name);
+  try {
+    return await readRegularFile(path, left, { noLink: true });
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    if (cause instanceof UnreadableFileError && (await stat(path)).size > left) throw tooLarge(folder, TOO_MUCH);
+    throw new HaloError('PRD_UNREADABLE', `${path} cannot be read: ${(cause as Error).message}.`, {
+      hint: 'Make the file readable, or move it out of the folder.',
+      cause,
+    });
+  }
+}
+
+/** The text with its byte order mark. */
+function decode(bytes: Buffer, path: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new HaloError('PRD_INVALID', `${path}: The text is not UTF-8.`, { hint: 'Save the file as UTF-8.' });
+  }
+}
+
+function tooLarge(path: string, what: string): HaloError {
+  return new HaloError('PRD_INVALID', `${path}: The folder ${what}.`, {
+    hint: 'Move files that are not open tasks out of it, or name one file of it.',
+  });
+}
