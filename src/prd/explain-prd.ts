@@ -91,7 +91,7 @@ function explainTree({ document, draft }: Pick<ReadPart, 'document' | 'draft'>, 
 const MAX_MEANINGS = 50;
 
 /** True for an object beside the stories that is a group of them, such as an epic of beads. */
-function isGroup(value: JsonValue, { about }: ReadPrd['draft']): boolean {
+function isGroup(value: JsonValue, { about }: Draft): boolean {
   const name = value.kind === 'object' ? nameOf(value) : undefined;
   return name !== undefined && about.some(({ label }) => label === name);
 }

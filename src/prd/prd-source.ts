@@ -2,6 +2,7 @@ import { opendir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { HaloError } from '../core/failure/errors.ts';
 import type { PrdFile } from '../core/prd/prd.ts';
+import { mapConcurrent } from '../lib/async.ts';
 import { readRegularFile, UnreadableFileError } from '../lib/fs.ts';
 import { MAX_PRD_BYTES } from './decode-prd.ts';
 import { isFileName, isFolderText, isMarkdown, writeFolder, type PrdFolder } from './folder/folder-text.ts';
@@ -52,16 +53,22 @@ async function readFolder(path: string): Promise<PrdFolder> {
     else folder.left.push({ name, why });
   }
   let left = MAX_PRD_BYTES;
-  for (const name of names) {
+  const read = await mapConcurrent(names, READERS, async (name) => {
     const bytes = await readFileOf(path, { name, left });
-    if (bytes === undefined) continue;
-    left -= bytes.length;
-    folder.files.push({ name, text: decode(bytes, join(path, name)) });
-  }
-  if (folder.files.length === 0)
+    left -= bytes?.length ?? 0;
+    if (left < 0) throw tooLarge(path, TOO_MUCH);
+    return bytes === undefined ? [] : [{ name, text: decode(bytes, join(path, name)) }];
+  });
+  folder.files.push(...read.flat());
+  // Its parser says that the tasks of Backlog.md are in a folder below.
+  const mayHaveTasks = folder.left.some(({ name }) => name === 'tasks');
+  if (folder.files.length === 0 && !mayHaveTasks)
     throw Object.assign(new Error('it is a folder without task files'), { code: 'EISDIR' });
   return folder;
 }
+
+/** Files that are read at the same time. */
+const READERS = 16;
 
 const TOO_MUCH = `has more than ${MAX_PRD_BYTES} bytes (4 MiB) of Markdown`;
 

@@ -30,6 +30,17 @@ describe('docs/prd.md', () => {
     expect(prd.stories.length).toBeGreaterThan(0);
   });
 
+  test('has an example of a folder, whose text is read without warnings', () => {
+    const [, text = ''] = /^## A folder of task files\n.*?^```json\n(.*?)^```$/ms.exec(DOCS) ?? [];
+    const { prd, files } = readPrdFile(toBytes(text), 'epics/cart');
+    expect(prd).toMatchObject({ dialect: 'task-file', project: 'cart', warnings: [] });
+    expect(prd.stories.map(({ id, status, dependsOn }) => [id, status, dependsOn])).toEqual([
+      ['001', 'done', []],
+      ['002', 'pending', ['001']],
+    ]);
+    expect(files.map(({ name }) => name)).toEqual(['001.md', '002.md', 'epic.md']);
+  });
+
   test.each(examples)('has an example of %s that can be written in every other dialect', (_name, text) => {
     const { stories } = readPrdFile(toBytes(text), 'prd').prd;
     // hanuman wants criteria for each story.

@@ -640,6 +640,26 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'only regular files of the folder itself are read, nothing is written through a link or over another file',
   ],
   [
+    'incident task-folder',
+    'put links, pipes, folders, files with strange names, thousands of files or huge ones into a folder of tasks',
+    'only regular Markdown files of the folder itself are read, up to a number and a size; what is left out is named',
+  ],
+  [
+    'incident folder-text',
+    'send a folder of tasks with names that lead out of it, or that another team has; put the text of a folder into a file',
+    'names are checked; a folder belongs to a run only if it has these files and is in the submitted repository; the text is not read from files',
+  ],
+  [
+    'incident folder-marks',
+    'replace a task, or the folder of tasks, by a link before its stories are marked',
+    'the folder is read again without following links, and each mark is written into the file that was read, if it has not changed',
+  ],
+  [
+    'incident added-task',
+    'add a task to the folder of the PRD, which a later run would work on',
+    'the folder is guarded as a whole: such a story waits for approval',
+  ],
+  [
     'incident tests-not-red',
     'write tests that pass without the story, that are empty, skipped or cannot be loaded, or code beside the tests',
     'tests run on the base commit in a clean container, where each must run and fail, except those that the answer names as met already, which are shown; they are in new test files alone',

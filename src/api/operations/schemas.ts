@@ -24,7 +24,9 @@ export const prdSchema = (z: Zod) =>
   z
     .strictObject({ path: z.string().min(1).max(4096), content: z.base64() })
     .transform(({ path, content }): PrdFile => ({ path, bytes: new Uint8Array(Buffer.from(content, 'base64')) }))
-    .describe('A PRD; `content` is the file in base64, `path` its name in messages.');
+    .describe(
+      'A PRD; `content` is the file in base64, `path` its name in messages. A folder of task files is sent as JSON (docs/prd.md): `{"halo-folder": [{"name", "text"}]}`.',
+    );
 
 /** The opposite: a PRD as requests have it. */
 export function toWirePrd({ path, bytes }: PrdFile): { path: string; content: string } {

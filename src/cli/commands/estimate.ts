@@ -21,7 +21,7 @@ export const define: Define = (command, cli) => {
       .description(
         'Estimates what the open stories of a PRD will cost and how long they take, with a range, from the newest ended runs of the repository. Creates no run. Stories of the agent and model that the run would use count alone if there are at least five.',
       )
-      .argument('[prd]', 'the PRD file or name, or - for stdin (default: as for `halo run`)')
+      .argument('[prd]', 'the PRD file, folder of tasks or name, or - for stdin (default: as for `halo run`)')
       .option('--repo <path>', 'path or URL of the repository', '.'),
   )
     .option('--json', 'print the estimate as JSON')

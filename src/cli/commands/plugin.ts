@@ -28,7 +28,7 @@ export const define: Define = (command, cli) => {
       .description(
         'Runs a PRD as `halo run` does, without progress, and prints one JSON document on stdout: `ok`, `message`, the run, its stop reason, the landed stories and what a person can do next; or `ok: false` with the error.',
       )
-      .argument('[prd]', 'the PRD file or name, or - for stdin (default: as for halo run)')
+      .argument('[prd]', 'the PRD file, folder of tasks or name, or - for stdin (default: as for halo run)')
       .option('--repo <path>', 'the repository', '.'),
   )
     .addHelpText('after', RUN_HELP)

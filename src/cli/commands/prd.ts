@@ -32,7 +32,7 @@ export const define: Define = (command, cli) => {
     )
     .argument(
       '[prd]',
-      'the PRD file, the name of a PRD, or - for stdin (default: the only named PRD, else the PRD that halo run would use)',
+      'the PRD file, folder of tasks, name of a PRD, or - for stdin (default: the only named PRD, else the PRD that halo run would use)',
     )
     .option('--as <dialect>', 'read it as this dialect; daedalus and swanson also apply all rules of that tool')
     .option('--explain', 'show for each line of the file what it became, such as a title, a criterion or context')
@@ -47,7 +47,7 @@ export const define: Define = (command, cli) => {
     .description(
       'Converts a PRD to another dialect and writes it to stdout. Lists on stderr what the new file expresses differently or cannot express. The original file is not changed.',
     )
-    .argument('<prd>', 'the PRD file, or - for stdin')
+    .argument('<prd>', 'the PRD file or folder of tasks, or - for stdin')
     .requiredOption('--to <dialect>', 'the dialect of the new file (required)')
     .addHelpText('after', CONVERT_HELP)
     .action((file: string, flags: { to: string }) => convert(file, flags.to, cli));

@@ -17,7 +17,7 @@ export const define: Define = (command, cli) => {
       .description(
         'Prints the prompt that the agent would get for a story, on stdout, and its length and sections on stderr. Needs no container, agent or key, and creates no run. For the prompt of an attempt that has run, use `halo logs --prompt`.',
       )
-      .argument('[prd]', 'the PRD file or name, or - for stdin (default: as for `halo run`)')
+      .argument('[prd]', 'the PRD file, folder of tasks or name, or - for stdin (default: as for `halo run`)')
       .option('--story <id>', 'the story (default: the one that runs first)')
       .option('--repo <path>', 'path or URL of the repository', '.'),
   )

@@ -45,7 +45,7 @@ export const define: Define = (command, cli) => {
         )
         .argument(
           '[prd]',
-          'the PRD file or name, or - for stdin (default: prd.json or another default path, else the only named PRD)',
+          'the PRD file, folder of tasks or name, or - for stdin (default: prd.json or another default path, else the only named PRD)',
         )
         .option(
           '--prd <path>',

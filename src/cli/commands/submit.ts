@@ -46,7 +46,7 @@ export const define: Define = (command, cli) => {
         )
         .argument(
           '[prd]',
-          'the PRD file or name, or - for stdin (default: prd.json or another default path, else the only named PRD)',
+          'the PRD file, folder of tasks or name, or - for stdin (default: prd.json or another default path, else the only named PRD)',
         )
         .option('--repo <repo>', 'path or URL of a repository (repeatable; default: the current one)', collect)
         .option('--batch <file>', 'a batch file with repositories and their PRDs, instead of [prd] and --repo')

@@ -1,7 +1,7 @@
 import type { StoryTexts } from './fields.ts';
 import type { Detail } from './story-details.ts';
 
-/** A PRD file: its path, for messages, and its content. */
+/** A PRD: its path, for messages, and the content of the file, or the text of its folder (prd/folder/folder-text.ts). */
 export interface PrdFile {
   path: string;
   bytes: Uint8Array;
@@ -43,7 +43,7 @@ export interface Prd {
   stories: Story[];
   /** What the parser normalised or ignored, a sentence each. */
   warnings: string[];
-  /** sha256 of the file's bytes, hex. */
+  /** sha256 of the bytes of the file, or of the text of the folder, hex. */
   hash: string;
   /**
    * SHA-256 over everything except progress, hex: marking a story as done does not change it. Prefixed with the version of

@@ -15,14 +15,16 @@ const prdFields = {
     .string()
     .min(1)
     .max(1_000_000)
-    .describe('The text of the PRD: JSON or Markdown, as described in the documentation of halo.'),
+    .describe(
+      'The text of the PRD: JSON or Markdown, as described in the documentation of halo. A folder of task files is JSON: {"halo-folder": [{"name": "task-1.md", "text": "…"}]}.',
+    ),
   path: z
     .string()
     .min(1)
     .max(4096)
     .optional()
     .describe(
-      'The absolute path of the file with this text, if there is one: halo then marks stories in it when they land.',
+      'The absolute path of the file with this text, or of the folder with these files, if there is one: halo then marks stories in it when they land.',
     ),
 };
 
