@@ -113,7 +113,7 @@ describe('a folder of task files', () => {
     expect(() => parsePrd(bytes, 'backlog')).toThrow(expect.objectContaining({ hint: 'Name backlog/tasks.' }));
   });
 
-  test('is read in no other dialect, and is no plan', () => {
+  test('is not read in another dialect, and is not a plan', () => {
     expect(() => parsePrd(folderOf(BACKLOG), PATH, 'ralph')).toThrow('A folder is read as task-file, not as ralph');
     expect(() => assertUpdatable(folderOf(BACKLOG), PATH)).toThrow('cannot be updated');
   });
