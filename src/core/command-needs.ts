@@ -111,6 +111,22 @@ export function describeUnreachable(lines: readonly string[], { registries, allo
   return `${reached}; allow it with [network] registries = [${list}]`;
 }
 
+const DISK_FULL = /\bENOSPC\b|no space left on device|disk quota exceeded/i;
+
+/** What the output of a failed command says about the sandbox, as a clause with the page that helps; undefined: nothing. */
+export function explainOutput(
+  kind: 'setup' | 'gate',
+  { command, tail }: { command: string; tail: string },
+): string | undefined {
+  if (DISK_FULL.test(tail))
+    return 'a disk of the sandbox is full: home, /tmp and /run are small and in memory, so move caches into the workspace (docs/images.md, "Caches")';
+  if (kind === 'setup' || !NETWORK_UNREACHABLE.test(tail)) return undefined;
+  const page = /playwright|puppeteer|chrom(?:e|ium)/i.test(`${command} ${tail}`)
+    ? 'Playwright'
+    : 'Gates without a network';
+  return `gates have no network: what they need is in the image or comes from setup (docs/images.md, "${page}")`;
+}
+
 /** Error messages of programs for failed name resolution or an unreachable network. */
 export const NETWORK_UNREACHABLE =
   /EAI_AGAIN|ENOTFOUND|ENETUNREACH|getaddrinfo|name resolution|could not resolve|couldn't resolve|cannot resolve|no such host|dns error|name or service not known|failed to lookup address|network is unreachable|NameResolutionError|resolving timed out|dial tcp|Temporary failure resolving/i;

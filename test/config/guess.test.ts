@@ -14,7 +14,12 @@ describe('Node.js', () => {
     expect(guess({ 'package.json': manifest, [lockFile]: '' })).toMatchObject({
       setup: [setup],
       gates,
-      env: lockFile === 'pnpm-lock.yaml' ? { npm_config_store_dir: '/workspace/node_modules/.pnpm-store' } : {},
+      env:
+        lockFile === 'pnpm-lock.yaml'
+          ? { npm_config_store_dir: '/workspace/node_modules/.pnpm-store' }
+          : lockFile === 'yarn.lock'
+            ? { YARN_CACHE_FOLDER: '/workspace/node_modules/.yarn-cache' }
+            : {},
       reasons: [`${lockFile}: ${setup}`, 'package.json has the scripts lint, build, test'],
     });
   });
@@ -59,6 +64,33 @@ describe('Node.js', () => {
     expect(guess({ 'package.json': JSON.stringify({ scripts: nested }) }).gates).toEqual(['npm test']);
   });
 
+  test.each([
+    ['run-s "lint:*"', 'lint:*', ['lint', 'test']],
+    ['npm-run-all --parallel lint:*', 'lint:*', ['lint', 'test']],
+    ["concurrently 'npm:lint:*'", 'lint:*', ['lint', 'test']],
+    ['c8 pnpm lint:js && cross-env CI=1 yarn run lint:css', 'lint:*', ['lint', 'test']],
+    ['run-s lint:js', 'lint:*', ['lint', 'test', 'lint:css']],
+    ['eslint .', 'lint:*', ['lint', 'test', 'lint:js', 'lint:css']],
+  ])(
+    'a script that another gate runs by a pattern or behind another program is not a gate: %s',
+    (lint, _all, names) => {
+      const scripts = { lint, 'lint:js': 'eslint src', 'lint:css': 'stylelint src', test: 'jest --coverage' };
+      const steps = ['lint', 'lint:js', 'lint:css', 'test'].map((name) => ['npm', 'run', name]);
+      const { gates } = guessGates(new Map([['package.json', JSON.stringify({ scripts })]]), [
+        { path: 'ci.yml', commands: steps },
+      ]);
+      expect(gates).toEqual(names.map((name) => (name === 'test' ? 'npm test' : `npm run ${name}`)));
+    },
+  );
+
+  test('a script that differs from another one in flags only is not a gate', () => {
+    const scripts = { test: 'jest --coverage', 'test:ci': 'jest --runInBand', 'test:types': 'tsd', build: 'tsc' };
+    const commands = ['test:ci', 'test:types'].map((name) => ['npm', 'run', name]);
+    const files = new Map([['package.json', JSON.stringify({ scripts })]]);
+    const { gates } = guessGates(files, [{ path: 'ci.yml', commands }]);
+    expect(gates).toEqual(['npm run build', 'npm test', 'npm run test:types']);
+  });
+
   test('scripts that test nothing or never end are not gates', () => {
     const scripts = { test: 'echo "Error: no test specified" && exit 1', check: 'tsc --watch' };
     expect(guess({ 'package.json': JSON.stringify({ scripts }) }).gates).toEqual([]);
@@ -100,15 +132,25 @@ describe('Python', () => {
     });
   });
 
-  test('tox is preferred to pytest', () => {
-    expect(guess({ 'tox.ini': '', 'pyproject.toml': 'pytest' }).gates).toEqual(['tox']);
+  test('tox is not a gate: pytest is, if the project uses it, or a comment says what to do', () => {
+    expect(guess({ 'tox.ini': '', 'pyproject.toml': 'pytest' }).gates).toEqual(['pytest -v']);
+    expect(guess({ 'tox.ini': '[testenv]\ncommands = pytest {posargs}\n' }).gates).toEqual(['pytest -v']);
+    const { gates, reasons } = guess({ 'tox.ini': '[testenv]\ncommands = nose2\n' });
+    expect({ gates, reasons }).toEqual({
+      gates: [],
+      reasons: [
+        'there is a tox.ini, but tox downloads packages, which gates cannot: make the commands that it runs gates',
+      ],
+    });
+    const workflow = { path: 'ci.yml', commands: [['python', '-m', 'pytest', 'tests']] };
+    expect(guessGates(new Map([['tox.ini', '']]), [workflow]).gates).toEqual(['pytest -v']);
   });
 });
 
 describe('others', () => {
   test.each([
     [{ 'Cargo.toml': '', 'Cargo.lock': '' }, ['cargo fetch --locked'], ['cargo test --offline']],
-    [{ 'go.mod': '', 'go.sum': '' }, ['go mod download'], ['go vet ./...', 'go test ./...']],
+    [{ 'go.mod': '', 'go.sum': '' }, ['go mod download'], ['go vet ./...', 'go test -v ./...']],
     [{ 'pom.xml': '', mvnw: '' }, ['./mvnw -B dependency:go-offline'], ['./mvnw -B -o verify']],
     [{ 'build.gradle.kts': '' }, ['gradle testClasses'], ['gradle --offline check']],
     [{ Makefile: 'test: build\n\tx\nlint:\n\ty\ncheck := 1\n' }, [], ['make lint', 'make test']],
@@ -117,12 +159,12 @@ describe('others', () => {
   });
 
   test('a Makefile beside another build is ignored', () => {
-    expect(guess({ 'go.mod': '', Makefile: 'test:\n' }).gates).toEqual(['go vet ./...', 'go test ./...']);
+    expect(guess({ 'go.mod': '', Makefile: 'test:\n' }).gates).toEqual(['go vet ./...', 'go test -v ./...']);
   });
 
   test('several languages in one repository are combined', () => {
     const { gates } = guess({ 'go.mod': '', 'package.json': '{"scripts": {"test": "x"}}' });
-    expect(gates).toEqual(['npm test', 'go vet ./...', 'go test ./...']);
+    expect(gates).toEqual(['npm test', 'go vet ./...', 'go test -v ./...']);
   });
 
   test('an unknown project has no guess', () => {
@@ -141,10 +183,28 @@ describe('Ruby', () => {
   });
 });
 
+test('Maven and Gradle reach their repositories, and keep what they download in the workspace', () => {
+  expect(guess({ 'pom.xml': '' })).toMatchObject({
+    env: { MAVEN_OPTS: '-Dmaven.repo.local=/workspace/.m2/repository' },
+    hosts: ['repo.maven.apache.org:443'],
+    keeps: ['.m2'],
+  });
+  expect(guess({ 'build.gradle': '', gradlew: '' })).toMatchObject({
+    env: { GRADLE_USER_HOME: '/workspace/.gradle/home' },
+    hosts: ['repo.maven.apache.org:443', 'plugins.gradle.org:443', 'services.gradle.org:443'],
+    keeps: ['.gradle'],
+  });
+});
+
 test('downloads that the home folder of a sandbox would lose are kept in the workspace', () => {
   expect(guess({ 'Cargo.toml': '' })).toMatchObject({
     env: { CARGO_HOME: '/workspace/target/cargo-home' },
     keeps: ['target'],
   });
   expect(guess({ 'go.mod': '', 'go.sum': '' })).toMatchObject({ keeps: ['.go-modules'] });
+  expect(guess({ 'uv.lock': '' })).toMatchObject({ env: { UV_CACHE_DIR: '/workspace/.cache/uv' }, keeps: ['.cache'] });
+  expect(guess({ 'poetry.lock': '' })).toMatchObject({ env: { POETRY_CACHE_DIR: '/workspace/.cache/poetry' } });
+  expect(guess({ 'package.json': '{}', 'bun.lock': '' })).toMatchObject({
+    env: { BUN_INSTALL_CACHE_DIR: '/workspace/node_modules/.bun-cache' },
+  });
 });

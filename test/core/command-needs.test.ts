@@ -1,5 +1,11 @@
 import { describe, expect, it, test } from 'vitest';
-import { NETWORK_UNREACHABLE, programsOf, registriesOf, describeUnreachable } from '../../src/core/command-needs.ts';
+import {
+  explainOutput,
+  NETWORK_UNREACHABLE,
+  programsOf,
+  registriesOf,
+  describeUnreachable,
+} from '../../src/core/command-needs.ts';
 
 describe('the registries that setup reads', () => {
   it.each([
@@ -37,6 +43,27 @@ test('programs are those that the image must provide', () => {
   expect(
     programsOf(['npm ci', 'cd web && .venv/bin/pytest', 'X=1 uv run pytest | tee log', './gradlew check']),
   ).toEqual(['npm', 'uv', 'tee']);
+});
+
+describe('what the output of a failed command says about the sandbox', () => {
+  it.each<[kind: 'setup' | 'gate', command: string, tail: string, expected: string | undefined]>([
+    ['gate', 'npm test', 'Error: getaddrinfo EAI_AGAIN cdn.example.com', '"Gates without a network"'],
+    [
+      'gate',
+      'npm run test:chrome',
+      'Downloading Chrome\nError: getaddrinfo EAI_AGAIN cdn.playwright.dev',
+      '"Playwright"',
+    ],
+    ['gate', 'pytest -v', 'socket.gaierror: [Errno -3] Temporary failure in name resolution', 'gates have no network'],
+    ['gate', 'npm test', 'expected 1 to be 2', undefined],
+    ['setup', 'make deps', 'getaddrinfo EAI_AGAIN x', undefined],
+    ['setup', 'yarn install', 'error: "ENOSPC: no space left on device, write"', '"Caches"'],
+    ['gate', 'go build', 'write /home/agent/x: no space left on device', '"Caches"'],
+  ])('%s %s: %j', (kind, command, tail, expected) => {
+    const said = explainOutput(kind, { command, tail });
+    if (expected === undefined) expect(said).toBeUndefined();
+    else expect(said).toContain(expected);
+  });
 });
 
 describe('the reason why setup cannot download', () => {

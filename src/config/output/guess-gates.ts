@@ -11,6 +11,7 @@ export const GUESS_FILES = [
   'requirements.txt',
   'requirements-dev.txt',
   'setup.cfg',
+  'tox.ini',
   'Makefile',
   'makefile',
   'GNUmakefile',

@@ -48,7 +48,11 @@ function renderSetup({ setup }: Guess): string[] {
 
 function renderGates({ gates, reasons }: Guess): string[] {
   if (gates.length === 0) {
-    return ['# No gates were detected. Add at least one: halo does not start without gates.', '# gates = ["npm test"]'];
+    return [
+      ...reasons.map((reason) => `# detected: ${reason}`),
+      '# No gates were detected. Add at least one: halo does not start without gates.',
+      '# gates = ["npm test"]',
+    ];
   }
   return [...reasons.map((reason) => `# detected: ${reason}`), `gates = ${renderList(gates)}`];
 }

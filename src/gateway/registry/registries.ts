@@ -111,6 +111,8 @@ const KINDS: Record<RegistryName, Kind[]> = {
     // The archives of GitHub Packages.
     { pattern: /\/download\/(@[\w.~-]+\/[\w.~-]+)\/[\w.~+-]+\/[0-9a-f]{40,64}$/, anywhere: true },
     { pattern: /^\/(-\/npm\/v1\/keys|-\/ping)$/ },
+    // Who has built a package; pnpm 11 asks for each.
+    { pattern: /^\/-\/npm\/v1\/attestations\/((?:@[\w.~-]+\/)?[\w.~-]+)@[\w.~+-]+$/ },
     { pattern: /^\/(@[\w.~-]+\/[\w.~-]+|[\w.~][\w.~-]*)(?:\/[\w.~+-]+)?$/, rewritten: true },
   ],
   pypi: [

@@ -206,6 +206,7 @@ export async function fetchRefs(source: FetchSource, dir: string, refspecs: read
       const contended = /\.lock|cannot lock ref|shallow file has changed/.test(fetched.stderr);
       if (fetched.ended !== 'exited' || !contended || attempt === ATTEMPTS) {
         if (remote && fetched.ended === 'exited') throw unreachable(from, fetched.stderr);
+        if (!remote && fetched.ended === 'exited' && (await isPartialClone(from))) throw partialClone(from);
         throw failureOf(args, fetched, options);
       }
       await sleep(doubledDelay(attempt, 20) * (0.5 + Math.random()));
@@ -232,6 +233,20 @@ async function trustOwner(gitDir: string): Promise<string | undefined> {
     await git(['config', '--file', file, '--add', 'safe.directory', path]);
   }
   return file;
+}
+
+/** Whether git leaves out contents of a repository until it needs them. */
+async function isPartialClone(gitDir: string): Promise<boolean> {
+  const keys = '^(remote\\..*\\.promisor|extensions\\.partialclone)$';
+  const { exitCode } = await tryGit(['config', '--name-only', '--get-regexp', keys], { gitDir });
+  return exitCode === 0;
+}
+
+/** halo does not let git download them: that would use the credentials and programs of the user. */
+function partialClone(from: string): HaloError {
+  return new HaloError('GIT_FAILED', `The repository ${from} is a partial clone, which lacks contents of files.`, {
+    hint: 'Fetch them: `git fetch --refetch --no-filter`.',
+  });
 }
 
 function tooLarge(from: string, bytes: number): HaloError {

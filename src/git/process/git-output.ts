@@ -7,10 +7,17 @@ export function printableText(text: string, max = 200): string {
   return spelled.length <= max ? spelled : `${spelled.slice(0, max)}…`;
 }
 
-/** The last error line on git's stderr, safe to print; passwords in addresses are removed. */
+/** Errors that only follow from another one, which git prints before them. */
+const CONSEQUENCES =
+  /early EOF|invalid index-pack output|index-pack failed|unexpected disconnect|hung up unexpectedly|bad pack header|expected 'packfile'|aborting due to possible repository corruption|Could not read from remote repository/i;
+
+/**
+ * The last error line on git's stderr that names a cause, safe to print; passwords in addresses are removed.
+ */
 export function lastErrorLine(stderr: string): string | undefined {
   const lines = stderr.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('hint:'));
-  const line = lines.findLast((text) => /^(fatal|error|remote: error): /.test(text)) ?? lines.at(-1);
+  const errors = lines.filter((text) => /^(?:remote: )?(?:fatal|error): /.test(text));
+  const line = errors.findLast((text) => !CONSEQUENCES.test(text)) ?? errors.at(-1) ?? lines.at(-1);
   return line === undefined ? undefined : printableText(line.replace(/:\/\/[^@/\s]*@/g, '://'), 300);
 }
 

@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.ts';
-import { describeUnreachable, NETWORK_UNREACHABLE } from '../../core/command-needs.ts';
+import { describeUnreachable, explainOutput, NETWORK_UNREACHABLE } from '../../core/command-needs.ts';
 import type { FailureCause } from '../../core/failure/failure.ts';
 import type { StopReason } from '../../core/failure/stop-reason.ts';
 import { formatConfigDuration } from '../../lib/units.ts';
@@ -39,7 +39,8 @@ export function assertCommandPassed(config: Config, ended: Failed, { touched, ca
   const program = findMissingProgram(exit, tail);
   if (program !== undefined && !touched) throw programMissing(program, { what, image: config.image, tail });
   const refusals = [...(egress?.channel.refusals ?? [])].slice(0, MAX_REASONS);
-  const why = [...unreached, `${kind} ${describeExit(exit, config.limits, tail)}`, ...refusals].join('; ');
+  const reasons = [...refusals, explainOutput(kind, ended) ?? []].flat();
+  const why = [...unreached, `${kind} ${describeExit(exit, config.limits, tail)}`, ...reasons].join('; ');
   throw withCause(cause, attemptFailed('GATE_FAILED', `${why}: \`${command}\``, tail));
 }
 

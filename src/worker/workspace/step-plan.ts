@@ -60,6 +60,7 @@ function setupStep(context: StepContext): Step {
       // For the URLs of registries in lockfiles, too.
       ...(isProxied ? setAll(['HTTPS_PROXY', 'https_proxy'], proxy) : {}),
       ...(isProxied ? setAll(['NO_PROXY', 'no_proxy'], '127.0.0.1,localhost') : {}),
+      ...(allow.length === 0 ? {} : { JAVA_TOOL_OPTIONS }),
       ...gitClientEnv(git, EGRESS_PORT),
       ...(caFile === undefined && registries.length === 0
         ? {}
@@ -73,6 +74,11 @@ function setupStep(context: StepContext): Step {
     },
   };
 }
+
+/** The JVM reads no variable of proxies. */
+const JAVA_TOOL_OPTIONS = ['http', 'https']
+  .map((scheme) => `-D${scheme}.proxyHost=127.0.0.1 -D${scheme}.proxyPort=${EGRESS_PORT}`)
+  .join(' ');
 
 /** The authority whose certificates identify registries in the tunnels of a gateway, and what programs trust then. */
 function ownAuthority({ registries, allow }: Config['network']): Pick<ChannelOptions, 'authority' | 'certificates'> {

@@ -124,7 +124,10 @@ test('halo init keeps a guess that covers what workflows run, and names the work
     'go.mod': 'module x\n',
     '.github/workflows/ci.yml': 'on: push\njobs: {x: {steps: [{run: go test -race ./...}, {run: make lint}]}}\n',
   });
-  expect(go.sources).toEqual({ 'go vet ./...': ['go.mod'], 'go test ./...': ['go.mod', '.github/workflows/ci.yml'] });
+  expect(go.sources).toEqual({
+    'go vet ./...': ['go.mod'],
+    'go test -v ./...': ['go.mod', '.github/workflows/ci.yml'],
+  });
 });
 
 test.each([

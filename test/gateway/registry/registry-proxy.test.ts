@@ -169,6 +169,16 @@ describe('the mirror of a registry', () => {
     expect(asked.map(({ url }) => url)).toEqual([path]);
   });
 
+  it.each(['/-/npm/v1/attestations/is-number@7.0.0', '/-/npm/v1/attestations/@logux/core@0.10.0'])(
+    'serves who has built a package of npm: %s',
+    async (path) => {
+      const { host, asked } = await upstream({ [path]: '{"attestations":[]}' });
+      const { get } = await mirror(routeTo('npm', `http://${host}`));
+      expect((await get(`/~npm/${host}${path}`)).body).toBe('{"attestations":[]}');
+      expect(asked.map(({ url }) => url)).toEqual([path]);
+    },
+  );
+
   it('serves only allowed registries and their own hosts', async () => {
     const { host, asked } = await upstream({});
     const { get } = await mirror(routeTo('npm', `http://${host}`));

@@ -97,6 +97,22 @@ it('mirrors a commit with its history, and contains no URL, hook or FETCH_HEAD',
   run(mirror.dir, ['fsck', '--strict']);
 });
 
+it('names a partial clone, and the command that fetches what it lacks', async () => {
+  const home = tempDir();
+  const source = join(home, 'up');
+  makeRepo(source);
+  commitFiles(source, { b: '2' }, 'second');
+  commitFiles(source, { b: '3' }, 'third');
+  run(source, ['config', 'uploadpack.allowFilter', 'true']);
+  const partial = join(home, 'partial');
+  run(home, ['clone', '--quiet', '--filter=blob:none', `file://${source}`, partial]);
+  await expect(updateMirror({ home, name: 'm-1', from: join(partial, '.git') })).rejects.toMatchObject({
+    code: 'GIT_FAILED',
+    message: expect.stringContaining('is a partial clone') as string,
+    hint: expect.stringContaining('git fetch --refetch --no-filter') as string,
+  });
+});
+
 it('hazard 51: creates a mirror although its folder is removed while it waits for the lock', async () => {
   const home = tempDir();
   const head = makeRepo(join(home, 'src'));

@@ -55,6 +55,12 @@ describe('gateFailed', () => {
     expect(outcome).toMatchObject({ verdict: 'failed', stopReason: 'GATE_FAILED', summary, tail: 'log' });
   });
 
+  it('says that gates have no network if the output names a host that was not found', () => {
+    const tail = 'FetchError: getaddrinfo EAI_AGAIN example.com';
+    const { outcome } = gateFailed(config, { command: 'npm test', exit: EXIT, tail }, HISTORY);
+    expect(outcome.summary).toMatch(/^gate exited 1; gates have no network: .*: `npm test`$/);
+  });
+
   it.each<[string, Partial<GateHistory>, AttemptOutcome['cause']]>([
     ['fails alone', {}, undefined],
     ['passes on the base', onBase(0), undefined],

@@ -51,6 +51,10 @@ describe('planCleanSteps', () => {
   it('configures a proxy for programs, for registries only over TLS', () => {
     const [hosts] = plan({ network: { allow: ['example.org:443'] } });
     expect(hosts?.env).toMatchObject({ HTTPS_PROXY: 'http://127.0.0.1:4080', no_proxy: '127.0.0.1,localhost' });
+    expect(hosts?.env).toMatchObject({
+      JAVA_TOOL_OPTIONS:
+        '-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=4080 -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=4080',
+    });
     const [registries] = plan({ network: { registries: ['npm'] } });
     expect(registries?.env).toMatchObject({ HTTPS_PROXY: 'http://127.0.0.1:4080', SSL_CERT_FILE: '/run/halo/ca.pem' });
     expect(registries?.env).not.toHaveProperty('HTTP_PROXY');

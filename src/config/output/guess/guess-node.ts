@@ -8,9 +8,13 @@ const GATE_SCRIPTS = ['lint', 'typecheck', 'type-check', 'check', 'build', 'test
 /** Part of the default test script of `npm init`. */
 const NO_TEST = 'no test specified';
 
-/** The pnpm store is too large for the home folder of a sandbox. pnpm 11 uses the second variable. */
-const STORE = '/workspace/node_modules/.pnpm-store';
-const PNPM_STORE = { npm_config_store_dir: STORE, pnpm_config_store_dir: STORE };
+const MODULES = '/workspace/node_modules';
+/** Downloads that are too large for the home folder of a sandbox. pnpm 11 uses the second variable. */
+const CACHES: Record<string, Record<string, string>> = {
+  pnpm: { npm_config_store_dir: `${MODULES}/.pnpm-store`, pnpm_config_store_dir: `${MODULES}/.pnpm-store` },
+  yarn: { YARN_CACHE_FOLDER: `${MODULES}/.yarn-cache`, YARN_GLOBAL_FOLDER: `${MODULES}/.yarn-cache` },
+  bun: { BUN_INSTALL_CACHE_DIR: `${MODULES}/.bun-cache` },
+};
 
 interface Manager {
   name: string;
@@ -27,7 +31,9 @@ export function guessNode(files: RootFiles, workflows: readonly Workflow[] = [])
   const names = new Set([...GATE_SCRIPTS, ...findChecks(workflows, 'script')]);
   const possible = [...names].filter((script) => isGate(manifest.scripts[script]));
   const scripts = possible.filter(
-    (script) => !possible.some((other) => other !== script && runsScript(manifest.scripts, other, script)),
+    (script, index) =>
+      !possible.some((other) => other !== script && runsScript(manifest.scripts, other, script)) &&
+      !possible.slice(0, index).some((other) => isSameCheck(manifest.scripts, other, script)),
   );
   const gates = scripts.map((script) =>
     script === 'test' && name !== 'bun' ? `${name} test` : `${name} run ${script}`,
@@ -35,7 +41,8 @@ export function guessNode(files: RootFiles, workflows: readonly Workflow[] = [])
   const sources = Object.fromEntries(gates.map((gate) => [gate, ['package.json']]));
   const setup = install === undefined ? [] : [install];
   const reasons = scripts.length === 0 ? [] : [`package.json has the scripts ${scripts.join(', ')}`];
-  const env = name === 'pnpm' ? { env: PNPM_STORE } : {};
+  const caches = install === undefined ? undefined : CACHES[name];
+  const env = caches === undefined ? {} : { env: caches };
   return { setup, gates, reasons: [...(reason === undefined ? [] : [reason]), ...reasons], sources, ...env };
 }
 
@@ -91,7 +98,18 @@ function parseManifest(text: string): Manifest | undefined {
 }
 
 /** Programs that run the scripts named in their arguments. */
-const RUNNERS = ['npm', 'pnpm', 'yarn', 'bun', 'run-s', 'run-p', 'npm-run-all', 'concurrently'];
+const RUNNERS = [
+  'npm',
+  'pnpm',
+  'yarn',
+  'bun',
+  'run-s',
+  'run-p',
+  'npm-run-all',
+  'npm-run-all2',
+  'concurrently',
+  'wireit',
+];
 
 /** True if a script runs another one, directly or indirectly. */
 function runsScript(scripts: Record<string, unknown>, from: string, wanted: string, seen = new Set<string>()): boolean {
@@ -100,11 +118,46 @@ function runsScript(scripts: Record<string, unknown>, from: string, wanted: stri
   return [`pre${from}`, from, `post${from}`].some((name) => {
     const text = scripts[name];
     if (typeof text !== 'string') return false;
-    const named = parseCommands(text)
-      .filter(([program = '']) => RUNNERS.includes(program))
-      .flatMap((words) => words.slice(1).map((word) => word.replace(/^(?:npm|pnpm|yarn|bun):/, '')));
-    return named.some((each) => each === wanted || (each in scripts && runsScript(scripts, each, wanted, seen)));
+    const named = parseCommands(text).flatMap(scriptsIn);
+    return Object.keys(scripts).some(
+      (script) =>
+        named.some((pattern) => pattern.test(script)) &&
+        (script === wanted || runsScript(scripts, script, wanted, seen)),
+    );
   });
+}
+
+/** The words behind a runner, which may itself be behind a program such as `c8`, as patterns of scripts. */
+function scriptsIn(words: readonly string[]): RegExp[] {
+  const runner = words.findIndex((word) => RUNNERS.includes(word));
+  return words
+    .slice(runner < 0 ? words.length : runner + 1)
+    .map((word) => word.replace(/["'\\]/g, '').replace(/^(?:npm|pnpm|yarn|bun):/, ''))
+    .filter((word) => /^[\w:*./-]+$/.test(word) && !word.startsWith('-'))
+    .map(toPattern);
+}
+
+/** `*` stands for a part between colons, `**` for several. */
+function toPattern(word: string): RegExp {
+  const parts = word
+    .split(/(\*+)/)
+    .map((part) => (part === '*' ? '[^:]*' : part.startsWith('*') ? '.*' : escape(part)));
+  return new RegExp(`^${parts.join('')}$`);
+}
+
+function escape(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&');
+}
+
+/** True if two scripts for the same purpose, such as `test` and `test:ci`, differ in flags only. */
+function isSameCheck(scripts: Record<string, unknown>, one: string, other: string): boolean {
+  if (one.split(/[:-]/)[0] !== other.split(/[:-]/)[0]) return false;
+  const [first, second] = [one, other].map((name) => {
+    const text = scripts[name];
+    if (typeof text !== 'string') return undefined;
+    return JSON.stringify(parseCommands(text).map((words) => words.filter((word) => !word.startsWith('-'))));
+  });
+  return first !== undefined && first === second;
 }
 
 function isGate(script: unknown): boolean {

@@ -21,7 +21,8 @@ export function guessRust(files: RootFiles): Guess {
 
 export function guessGo(files: RootFiles): Guess {
   if (!files.has('go.mod')) return NOTHING;
-  const gates = ['go vet ./...', 'go test ./...'];
+  // Only `-v` names the tests.
+  const gates = ['go vet ./...', 'go test -v ./...'];
   const reasons = ['there is a go.mod'];
   const sources = from('go.mod', gates);
   if (!files.has('go.sum')) return { setup: [], gates, reasons, sources };
@@ -53,20 +54,37 @@ function from(file: string, gates: readonly string[]): Record<string, string[]> 
   return Object.fromEntries(gates.map((gate) => [gate, [file]]));
 }
 
+/** Maven and Gradle. Their repositories are not known registries, so their hosts are listed. */
 export function guessJvm(files: RootFiles): Guess {
   if (files.has('pom.xml')) {
     const maven = files.has('mvnw') ? './mvnw' : 'mvn';
-    const setup = [`${maven} -B dependency:go-offline`];
-    return { setup, gates: [`${maven} -B -o verify`], reasons: ['there is a pom.xml'] };
+    const gates = [`${maven} -B -o verify`];
+    return {
+      setup: [`${maven} -B dependency:go-offline`],
+      gates,
+      reasons: ['there is a pom.xml'],
+      sources: from('pom.xml', gates),
+      env: { MAVEN_OPTS: '-Dmaven.repo.local=/workspace/.m2/repository', MAVEN_USER_HOME: '/workspace/.m2' },
+      hosts: [MAVEN_CENTRAL],
+      keeps: ['.m2'],
+    };
   }
-  if (!files.has('build.gradle') && !files.has('build.gradle.kts')) return NOTHING;
+  const build = ['build.gradle', 'build.gradle.kts'].find((name) => files.has(name));
+  if (build === undefined) return NOTHING;
   const gradle = files.has('gradlew') ? './gradlew' : 'gradle';
+  const gates = [`${gradle} --offline check`];
   return {
     setup: [`${gradle} testClasses`],
-    gates: [`${gradle} --offline check`],
+    gates,
     reasons: ['there is a Gradle build'],
+    sources: from(build, gates),
+    env: { GRADLE_USER_HOME: '/workspace/.gradle/home' },
+    hosts: [MAVEN_CENTRAL, 'plugins.gradle.org:443', ...(files.has('gradlew') ? ['services.gradle.org:443'] : [])],
+    keeps: ['.gradle'],
   };
 }
+
+const MAVEN_CENTRAL = 'repo.maven.apache.org:443';
 
 /** Make: the targets lint, check and test, and the check targets that workflows run. */
 export function guessMake(files: RootFiles, workflows: readonly Workflow[] = []): Guess {

@@ -1,4 +1,5 @@
 import type { Config } from '../../../config/config.ts';
+import { explainOutput } from '../../../core/command-needs.ts';
 import { failureSign, resolveBrokenBase, type BrokenBaseMode } from '../../../core/failure/broken-base.ts';
 import { checkClaims, type CriterionClaim } from '../../../core/review/criteria.ts';
 import type { GateProof } from '../../../core/review/proof.ts';
@@ -264,7 +265,9 @@ export function gateFailed(
   const before = restored === undefined ? '' : `; halo had ${describeRestored(restored)}`;
   const tests = failed === undefined ? '' : `${describeFailedTests(failed)}; `;
   // The command comes last, because it may be long.
-  const why = `${tests}gate ${describeExit(exit, limits, tail)}${describeBase()}${before}: \`${command}\``;
+  const said = explainOutput('gate', { command, tail });
+  const hint = said === undefined ? '' : `; ${said}`;
+  const why = `${tests}gate ${describeExit(exit, limits, tail)}${describeBase()}${before}${hint}: \`${command}\``;
   const log = failed === undefined ? tail : `${failedTestsLines(failed).join('\n')}\n\n${tail}`;
   const end = attemptFailed('GATE_FAILED', why, log);
   if (!isBroken) return end;
