@@ -4,7 +4,8 @@ import { reasonWords } from '../core/failure/plain-reason.ts';
 import { failedNeeds, unmetNeeds } from '../core/run/run-dependencies.ts';
 import { stateWords } from '../core/listing/run-facts.ts';
 import { currentDecision, decisiveStory, elapsedMs, isDone, isSelected, type RunState } from '../core/run/state.ts';
-import { formatElapsed } from '../core/text/format-elapsed.ts';
+import { formatElapsed, msBetween } from '../core/text/format-elapsed.ts';
+import { safeLine } from '../core/text/safe-text.ts';
 import type { Tone } from '../core/transcript/transcript-line.ts';
 import { failureWords, isWorking, type Words } from './story-words.ts';
 
@@ -75,6 +76,24 @@ export function formatAge(ms: number): string {
   if (seconds < 3600) return `${Math.floor(seconds / 60)}m`;
   if (seconds < 48 * 3600) return `${Math.floor(seconds / 3600)}h`;
   return `${Math.floor(seconds / 86_400)}d`;
+}
+
+/** When a run ended, or was submitted: `3m ago`; from two days on the date, such as `19 Nov`. */
+export function whenText({ endedAt, createdAt }: Pick<RunState, 'endedAt' | 'createdAt'>, now: string): string {
+  const at = endedAt ?? createdAt;
+  const ms = msBetween(at, now);
+  if (ms < 2 * DAY_MS) return `${formatAge(ms)} ago`;
+  const day = `${Number(at.slice(8, 10))} ${MONTHS[Number(at.slice(5, 7)) - 1] ?? ''}`;
+  return at.slice(0, 4) === now.slice(0, 4) ? day : `${day} ${at.slice(0, 4)}`;
+}
+
+const DAY_MS = 86_400_000;
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+
+/** The name of the project of a run, else the last part of its repository. */
+export function projectName({ project, repo }: Pick<RunState, 'project' | 'repo'>): string {
+  const folder = repo.source.replace(/(?:\.git)?\/*$/, '').split('/');
+  return safeLine(project === '' ? (folder.at(-1) ?? '') : project, 60);
 }
 
 /** What is left of a draining worker. */

@@ -14,7 +14,7 @@ import { update } from '../../src/tui/top/update.ts';
 import { renderView } from '../../src/tui/view.ts';
 import { cellOf, storyFigures, storyWords, workText } from '../../src/view/story-words.ts';
 import { whyRunWaits, whyStoryWaits } from '../../src/view/waiting.ts';
-import { runWords } from '../../src/view/run-words.ts';
+import { runWords, whenText } from '../../src/view/run-words.ts';
 import {
   asked,
   attempted,
@@ -180,6 +180,15 @@ describe('the words for the state of a run', () => {
     const waits = whyRunWaits({ state, draining: 0, ...(state.heldBy !== undefined && { heldBy: state.heldBy }) });
     expect(waits).toEqual(reasons.map((reason) => expect.stringContaining(reason) as string));
   });
+});
+
+it.each([
+  ['2030-01-01T00:04:00.000Z', '1m ago'],
+  ['2029-12-31T00:05:00.000Z', '24h ago'],
+  ['2029-12-19T08:00:00.000Z', '19 Dec 2029'],
+])('a run that ended at %s ended %s', (endedAt, when) => {
+  expect(whenText({ createdAt: '2029-01-01T00:00:00.000Z', endedAt }, NOW)).toBe(when);
+  expect(whenText({ createdAt: endedAt }, NOW)).toBe(when);
 });
 
 describe('why a story waits', () => {

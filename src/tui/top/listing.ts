@@ -11,7 +11,7 @@ import { prdListing } from './prds/prd-listing.ts';
 import { costText, formatCount } from '../../view/usage-text.ts';
 import { currentTopView, findRun, isMatch, type TopView, type TopState } from './model.ts';
 import type { Column, Listing, Row } from './table-lines.ts';
-import { formatAge, runWords, storyCount, timeText } from '../../view/run-words.ts';
+import { formatAge, projectName, runWords, storyCount, timeText, whenText } from '../../view/run-words.ts';
 import { cellOf, storyFigures, storyWords, workText } from '../../view/story-words.ts';
 import { whyStoryOrRunWaits } from '../../view/waiting.ts';
 
@@ -71,28 +71,30 @@ function listingOf(state: TopState, place: TopView): Listing | undefined {
 
 function runListing({ runs = [], now }: TopState): Listing {
   const columns: Column[] = [
+    { name: 'PROJECT', max: 24 },
     { name: 'RUN' },
     { name: 'STATE', max: 30 },
-    { name: 'STORIES', order: 1 },
-    { name: 'NOW', max: 44, order: 2 },
+    { name: 'STORIES', order: 2 },
+    { name: 'WHEN', order: 1 },
+    { name: 'NOW', max: 60, order: 3 },
     { name: 'TIME', order: 4 },
     { name: 'COST', order: 5 },
     { name: 'USER', max: 16, order: 6 },
-    { name: 'PROJECT', max: 24, order: 3 },
-    { name: 'REPOSITORY', cut: 'start' },
+    { name: 'REPOSITORY', cut: 'start', order: 7 },
   ];
   const rows = activeFirst(runs).map((run): Row => ({
     id: run.runId,
     runId: run.runId,
     cells: [
-      { text: run.runId, tone: 'strong' },
+      { text: projectName(run), tone: 'strong' },
+      { text: run.runId },
       cellOf(runWords(run)),
       { text: storyCount(run) },
+      { text: whenText(run, now) },
       { text: currentWork(run, now) },
       { text: timeText(run, now) },
       { text: costText(run.usage) },
       { text: safeLine(run.user, 40) },
-      { text: safeLine(run.project, 60) },
       { text: safeLine(run.repo.source) },
     ],
   }));

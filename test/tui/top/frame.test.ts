@@ -45,10 +45,10 @@ describe('at 80x24', () => {
       "
        halo  1 active of 3 runs  ? 1 waiting for you (2)  …ome/me/.halo  00:05:00 UTC
        runs
-        RUN              STATE               STORIES  REPOSITORY
-      > 0tbq1aaaaaaaaaa  » running           1/3      /home/me/shop
-        0tbq3cccccccccc  ? needs a human     0/1      /home/me/shop
-        0tbq2bbbbbbbbbb  ✓ done, not landed  1/1      /home/me/shop
+        PROJECT  RUN              STATE               STORIES  WHEN    NOW
+      > shop     0tbq1aaaaaaaaaa  » running           1/3      5m ago  US-002 gates 4…
+        shop     0tbq3cccccccccc  ? needs a human     0/1      4m ago  -
+        shop     0tbq2bbbbbbbbbb  ✓ done, not landed  1/1      4m ago  -
 
        Enter open  l logs  d diff  Esc back  : command  / filter  ? help  q quit
       "
@@ -475,7 +475,7 @@ describe('every view', () => {
         .join(' ')
         .match(/word-\d+/g),
     ).toEqual(words);
-    expect(lines.at(-5)).toContain('> 0tbq00000000029');
+    expect(lines.at(-5)).toContain('> shop     0tbq00000000029');
   });
 
   it.each(SIZES)('shows a whole question and the keys that answer it at %i columns and %i lines', (width, height) => {
@@ -495,7 +495,7 @@ describe('every view', () => {
     );
     const state = after(start(), listed(runs), 'end');
     expect(linesOf(state).filter((line) => line.includes('0tbq'))).toHaveLength(19);
-    expect(linesOf(state).at(-3)).toContain('> 0tbq00000000999');
+    expect(linesOf(state).at(-3)).toContain('> shop     0tbq00000000999');
   });
 });
 
