@@ -61,8 +61,13 @@ export async function resolveStartingPoint(query: UnlandedQuery): Promise<Starti
   if (newest === undefined) return { base, warnings: await warnOfGone(gone, { ...query, base }) };
   const { runId } = newest.state;
   const what = `${listStories(unlanded)} done in ${query.prdPath}, but only on ${unlanded.map(({ state }) => `halo/${state.runId}`).join(', ')}`;
+  const hasOpen = prd.stories.some(({ status }) => status === 'pending' || status === 'in_progress');
+  if (query.fromHead && !hasOpen)
+    throw new HaloError('UNLANDED', `${what}; nothing else is left to do, also with --from-head.`, {
+      hint: `To do them again, remove their marks from ${query.prdPath}. To have that work, run \`halo land ${runId}\`.`,
+    });
   if (query.fromHead) return { base, warnings: [`${what}: this run starts without that work (--from-head).`] };
-  if (!prd.stories.some(({ status }) => status === 'pending' || status === 'in_progress'))
+  if (!hasOpen)
     throw new HaloError('UNLANDED', `${what}; nothing else is left to do.`, {
       hint: `Run \`halo land ${runId}\`, or merge halo/${runId} if your branch has moved.`,
     });

@@ -169,7 +169,7 @@ async function pack(mirrorDir: string, dir: string, wanted: readonly string[]): 
 }
 
 /** Links indexes last: git considers a pack complete once it has an index. */
-async function linkPacks(from: string, to: string): Promise<void> {
+export async function linkPacks(from: string, to: string): Promise<void> {
   const names = (await readdir(from)).filter((name) => /^pack-[0-9a-f]{40,64}\.(?:pack|idx)$/.test(name));
   for (const name of names.sort().reverse()) await linkFile(join(from, name), join(to, name));
 }

@@ -5,6 +5,7 @@ import type { Config, Transport } from '../../config/config.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { Snapshot } from '../../core/snapshot/snapshot.ts';
 import { addToView } from '../../git/mirror/base-view.ts';
+import { addRefsToView, type WorkspaceRefs } from '../../git/mirror/workspace-refs.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
 import { runProgram } from '../../git/process/git.ts';
 import { candidatePath, createScratch, removeScratch, viewPath } from '../../git/repository/scratch-repo.ts';
@@ -36,6 +37,8 @@ interface ResourceOptions {
   mirror: string;
   /** How earlier sandboxes of the run reached their gateways; undefined: not decided yet. */
   channel: ChannelKind | undefined;
+  /** What its workspaces show besides commits. */
+  refs: WorkspaceRefs;
 }
 
 interface Opened {
@@ -48,6 +51,7 @@ interface Opened {
   scratchDir: string;
   accountMounts: Mount[];
   isolation: IsolationReport;
+  refs: WorkspaceRefs;
 }
 
 /** What an attempt holds on the host and in the container engine until it closes. */
@@ -72,6 +76,8 @@ export class AttemptResources {
   private readonly limits: Config['limits'];
   private readonly isolation: IsolationReport;
   private readonly viewDir: string;
+  private readonly refs: WorkspaceRefs;
+  private refsAdded: Promise<void> | undefined;
   private readonly pipesOutput: boolean;
   private pipes = 0;
   private readonly closers: (() => unknown)[];
@@ -83,7 +89,7 @@ export class AttemptResources {
     identity: AttemptIdentity,
     options: ResourceOptions,
   ): Promise<AttemptResources> {
-    const { config, mirror } = options;
+    const { config, mirror, refs } = options;
     await trimForAttempt(worker, makeRoom);
     const mirrorDir = mirrorPath(worker.home, mirror);
     const [scratchDir, transport, channel, pipesOutput, isolation, inUse] = await Promise.all([
@@ -104,7 +110,18 @@ export class AttemptResources {
     try {
       const accounts = { image: config.image, user, dir: scratchDir };
       const accountMounts = transport === 'mount' ? await mountAccounts(worker, accounts) : [];
-      const opened = { transport, channel, pipesOutput, user, mirror, mirrorDir, scratchDir, accountMounts, isolation };
+      const opened = {
+        transport,
+        channel,
+        pipesOutput,
+        user,
+        mirror,
+        mirrorDir,
+        scratchDir,
+        accountMounts,
+        isolation,
+        refs,
+      };
       return new AttemptResources({ worker, identity, limits: config.limits, opened, closers });
     } catch (error) {
       await closeAll(closers);
@@ -132,6 +149,7 @@ export class AttemptResources {
     this.scratchDir = scratchDir;
     this.accountMounts = accountMounts;
     this.isolation = isolation;
+    this.refs = parts.opened.refs;
     this.pipesOutput = parts.opened.pipesOutput;
     this.candidateDir = candidatePath(scratchDir);
     this.viewDir = viewPath(scratchDir);
@@ -140,7 +158,9 @@ export class AttemptResources {
 
   /** Makes a commit of the mirror, with everything it reaches, visible to the candidate repository and the sandboxes. */
   async exposeCommit(commit: string): Promise<void> {
-    await addToView(this.viewDir, { mirrorDir: this.mirrorDir, commit });
+    const { viewDir, mirrorDir, refs } = this;
+    this.refsAdded ??= this.transport === 'mount' ? addRefsToView(viewDir, mirrorDir, refs) : Promise.resolve();
+    await Promise.all([addToView(viewDir, { mirrorDir, commit }), this.refsAdded]);
   }
 
   labels(phase: string): SandboxLabels {

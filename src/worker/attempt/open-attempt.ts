@@ -106,7 +106,12 @@ export async function openAttempt(
   const identity = identifyAttempt({ runId, story: story.id, storyKey, attempt: number, epoch }, location);
   const { channel, repo } = state;
   await worker.learnSecrets(config);
-  const resources = await AttemptResources.open(worker, identity, { config, mirror: repo.mirror, channel });
+  const resources = await AttemptResources.open(worker, identity, {
+    config,
+    mirror: repo.mirror,
+    channel,
+    refs: { from: hostGitDir, commit: repo.base, branch: repo.branch, run: runId },
+  });
   const inputs = Object.freeze({ state, prd, story, base, hostGitDir, startedAt: new Date().toISOString() });
   const first = resolveTestsFirst(config.tests.first, story, prd);
   const ofStory = { ...config, tests: { ...config.tests, first } };

@@ -32,6 +32,11 @@ export async function openCheckContext(worker: WorkerContext, request: CheckRequ
   await updateMirror({ home: worker.home, name: mirror, from: gitDir, commit });
   await worker.learnSecrets(config);
   const identity = identifyAttempt({ runId, story, storyKey: storyKey(story), attempt: 1, epoch: randomEpoch() });
-  const resources = await AttemptResources.open(worker, identity, { config, mirror, channel: undefined });
+  const resources = await AttemptResources.open(worker, identity, {
+    config,
+    mirror,
+    channel: undefined,
+    refs: { from: gitDir, commit },
+  });
   return { worker, identity, config, resources, journal: SILENT_JOURNAL, signal };
 }

@@ -1,3 +1,4 @@
+import { REFS_FILE } from '../../git/mirror/workspace-refs.ts';
 import { VIEW, WORKSPACE } from './sandbox-paths.ts';
 
 /** The commit to check out into a workspace. */
@@ -53,6 +54,7 @@ function borrowObjects(sources: readonly string[]): string[] {
   return [
     `printf '%s\\n' ${sources.map((source) => `${source}/objects`).join(' ')} > .git/objects/info/alternates`,
     `if [ -f ${VIEW}/shallow ]; then cp ${VIEW}/shallow .git/shallow; fi`,
+    `if [ -f ${VIEW}/${REFS_FILE} ]; then cp ${VIEW}/${REFS_FILE} .git/packed-refs; fi`,
   ];
 }
 

@@ -98,3 +98,30 @@ describe('the change of a story', () => {
     expect(state.stories[0]!.summary).toContain('remove app/.git');
   });
 });
+
+it('builds on the tags of its history and the branch that it started from, and on no other refs', async () => {
+  const repository = newRepository();
+  repository.git('-c', 'user.name=a', '-c', 'user.email=b', 'tag', '-a', '-m', 'first', 'v1.0.0');
+  repository.git('tag', 'plain');
+  repository.git('checkout', '-q', '-b', 'other');
+  repository.write('x', 'x');
+  repository.commit('other');
+  repository.git('tag', 'elsewhere');
+  repository.git('checkout', '-q', 'main');
+  const refs = `git for-each-ref --format='%(objecttype) %(refname)' > /tmp/refs; cat /tmp/refs`;
+  const gates = [
+    `${refs}; git describe | grep -q '^v1.0.0-1-' && git diff --name-only origin/main | grep -x new.txt`,
+    'git fsck --no-dangling && git describe --tags',
+  ];
+  const agent = `git describe > new.txt; ${OK}`;
+  const state = await run(repository, scripted(agent, gates));
+  expect(state).toMatchObject({ stopReason: 'SUCCESS' });
+  expect(repository.git('show', `halo/${state.runId}:new.txt`)).toBe('v1.0.0');
+  const log = halo.readFile(state.runId, `artifacts/${state.stories[0]!.key}/1/gates/1.log`);
+  expect(log.split('\n').slice(0, 4)).toEqual([
+    'commit refs/heads/halo',
+    'commit refs/remotes/origin/main',
+    'commit refs/tags/plain',
+    'tag refs/tags/v1.0.0',
+  ]);
+});

@@ -157,6 +157,11 @@ describe('a second run of a PRD', () => {
       code: 'UNLANDED',
       hint: `Run \`halo land ${first.runId}\`, or merge halo/${first.runId} if your branch has moved.`,
     });
+    // It would report as done what the commit does not have.
+    await expect(submit({ fromHead: true })).rejects.toMatchObject({
+      code: 'UNLANDED',
+      hint: expect.stringMatching(/^To do them again, remove their marks from /) as string,
+    });
     await past.operations.land({ runId: first.runId });
     expect((await plan()).base).toBe(first.tip);
     const prd = JSON.parse(readFileSync(path, 'utf8')) as { userStories: object[] };
