@@ -75,7 +75,7 @@ function readCommandOutcome(end: AgentEnd): AgentOutcome {
     return {
       kind: 'invalid',
       error:
-        'The agent command gave no answer, such as {"status":"ok","summary":"…"} as a line or in the file $HALO_RESULT.',
+        'The agent command gave no answer that its prompt asks for: a line such as STORY_DONE: <id> with agents.command.answer = "signals", else {"status":"ok","summary":"…"} as a line or in the file $HALO_RESULT.',
     };
   return readSignalAnswer(end.answerText);
 }

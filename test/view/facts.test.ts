@@ -58,7 +58,7 @@ async function draw(entries: JournalEntry[], more: Partial<RunView> = {}): Promi
     ...{ type: 'listed', runs: [state], older: 0 },
   } as const);
   const opened = update(listed, { type: 'key', key: 'enter' });
-  const top = update(opened, { type: 'viewed', view });
+  const top = update(opened, { type: 'viewed', view, settings: [] });
   const reviewed = { review: review!, files: [], doubts: [], words: 'gates', facts: storyFacts(shown) };
   const size = { width: 200, height: 50 };
   return {

@@ -1,4 +1,4 @@
-import { basename, dirname } from 'node:path';
+import { basename, dirname, isAbsolute, relative } from 'node:path';
 import { quoteDocument } from '../../agents/prompt/prompt-section.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { findCheckout } from '../../git/repository/repository-places.ts';
@@ -82,11 +82,17 @@ export async function openPlan({ prd, output, ...request }: PlanRequest): Promis
     async read(result) {
       const planned = readPlanned(parseUntrustedJson(Buffer.from(result).toString('utf8')));
       const plan = before === undefined ? writePlan(planned, request.format, path) : updatePlan(before, planned, prd);
-      const patch = await diffTexts(target.before?.toString('utf8') ?? '', plan.text, basename(path));
+      const patch = await diffTexts(target.before?.toString('utf8') ?? '', plan.text, nameIn(request.repo, path));
       return { ...plan, patch };
     },
     save: (text) => target.save(text),
   };
+}
+
+/** The path of a plan in its repository, for the header of its diff. */
+function nameIn(repo: string, path: string): string {
+  const name = relative(repo, path);
+  return name === '' || name.startsWith('..') || isAbsolute(name) ? basename(path) : name;
 }
 
 /** Where hank has the prompt for planning. */

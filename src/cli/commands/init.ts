@@ -72,7 +72,7 @@ async function init(flags: Flags, cli: Cli): Promise<void> {
     ...made.imported.map((line) => ['import', line]),
   ];
   await cli.print(`${cli.paint('good', 'wrote'.padEnd(7))}  ${path}`);
-  for (const [what = '', text = ''] of rows) await cli.print(`${what.padEnd(7)}  ${safeLine(text)}`);
+  for (const [what = '', text = ''] of rows) await cli.print(`${what.padEnd(7)}  ${safeLine(text, MAX_ROW)}`);
   if (gates.length === 0) warnings.unshift('No gates were detected. Add at least one to the file.');
   await cli.note(...warnings.map((warning) => `${cli.paintErr('warn', '!')} ${warning}`));
   const run =
@@ -88,6 +88,9 @@ async function init(flags: Flags, cli: Cli): Promise<void> {
   );
   await cli.note('', ...next);
 }
+
+/** A row names all settings of a file, each once. */
+const MAX_ROW = 10_000;
 
 /** The first five names are those that `hank enable-ci --json` prints. */
 function toJson(made: Initialised): unknown {

@@ -49,7 +49,7 @@ async function showPrompt(given: string | undefined, flags: Flags, cli: Cli): Pr
   await cli.note(...describePrompt(prompt, cli));
   if (prompt.problems.length > 0)
     throw new HaloError('CONFIG_INVALID', prompt.problems.map((problem) => `${problem}.`).join('\n'), {
-      hint: 'Commit the file, or correct its path in the table [prompt].',
+      hint: 'Commit the file, or correct its path, or the heading after #, in the table [prompt].',
     });
   if (!prompt.fits)
     throw new HaloError(

@@ -26,7 +26,10 @@ async function top(cli: Cli): Promise<void> {
     throw new HaloError('USAGE', '`halo top` needs a terminal.', {
       hint: 'Use `halo status` and `halo logs -f` without a terminal, or unset CI and TERM=dumb.',
     });
-  const { TopScreen } = await import('../../tui/top/top-screen.ts');
+  const [{ TopScreen }, { listRunSettings }] = await Promise.all([
+    import('../../tui/top/top-screen.ts'),
+    import('../../config/output/run-settings.ts'),
+  ]);
   const { apiUrl, home } = await cli.services.readHost();
   await cli.withOperations(async (operations) => {
     const { screen, paint } = cli;
@@ -34,6 +37,7 @@ async function top(cli: Cli): Promise<void> {
     const shown = new TopScreen({
       operations,
       prds: openPrdFiles(cli),
+      listSettings: listRunSettings,
       screen,
       paint,
       where: apiUrl === undefined ? home : stripCredentials(apiUrl),

@@ -150,6 +150,9 @@ function costText(costUsd: number | undefined): string[] {
   return costUsd === undefined ? [] : [formatUsd(costUsd)];
 }
 
+/** More locked tests of a criterion are counted. */
+const MAX_TESTS = 5;
+
 /** A criterion is covered if all tests that are named for it ran. */
 const FINDINGS: Record<TestFinding, string> = {
   ran: '',
@@ -162,7 +165,9 @@ function evidenceText(
   { claim, locked = [] }: StoryReview['criteria'][number],
   files: readonly ChangedFile[] | undefined,
 ): string {
-  const own = locked.map((name) => `"${safeLine(name, 200)}" (locked)`);
+  const shown = locked.slice(0, MAX_TESTS).map((name) => `"${safeLine(name, 200)}" (locked)`);
+  const more = locked.length - shown.length;
+  const own = more > 0 ? [...shown, `${more} more locked tests`] : shown;
   const tests = (claim?.tests ?? []).map(({ name, found }) => `"${safeLine(name, 200)}"${FINDINGS[found]}`);
   const named = (claim?.files ?? []).map((path) => {
     if (files === undefined) return safeLine(path);

@@ -2,7 +2,7 @@ import { formatUsd } from '../budget.ts';
 import { attemptMs, AttemptReader, lastGates, totalUsage, type AttemptRecord } from '../journal/attempts.ts';
 import type { CommandResult, JournalEvent } from '../journal/events.ts';
 import { isTested } from '../review/criteria.ts';
-import type { LockedTests } from '../review/tests-first.ts';
+import { testsOfCriterion, type LockedTests } from '../review/tests-first.ts';
 import { formatElapsed } from '../text/format-elapsed.ts';
 import { PROGRESS } from '../run/progress.ts';
 import { safeLine } from '../text/safe-text.ts';
@@ -55,10 +55,8 @@ function sectionOf(
     ...(locked === undefined || unproven ? [] : describeLocked(locked, gates[0])),
     ...(tests === undefined ? [] : [`- tests: ${testsText(tests)}`]),
     ...acceptance.map((text, index) => {
-      const isOfIt = ({ n }: { n: number }) => n === index + 1;
-      const claim = claims.find(isOfIt);
-      const { cases = [], criteria } = locked ?? {};
-      const own = criteria === undefined && cases.length >= acceptance.length ? cases : criteria?.find(isOfIt)?.tests;
+      const claim = claims.find(({ n }) => n === index + 1);
+      const own = testsOfCriterion(locked, { n: index + 1, of: acceptance.length });
       const proven = isTested({ ...(claim && { claim }), ...(own && !unproven && { locked: own }) });
       return `- [${event.verdict === 'passed' && proven ? 'x' : ' '}] ${safeLine(text, MAX_TEXT_LENGTH)}`;
     }),

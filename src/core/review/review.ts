@@ -7,6 +7,7 @@ import { attemptLimit, type RunState, type StoryState } from '../run/state.ts';
 import type { TestChanges } from '../test-report/test-report.ts';
 import type { CheckedClaim } from './criteria.ts';
 import { findStoryFindings, type StoryFinding } from './story-findings.ts';
+import { testsOfCriterion } from './tests-first.ts';
 
 /** How a story's commit changes a file. */
 export interface ChangedFile {
@@ -83,10 +84,10 @@ export function reviewRun(
       attempt,
       maxAttempts: attemptLimit(story, run),
       criteria: acceptance.map((text, index) => {
-        const isOfIt = ({ n }: { n: number }) => n === index + 1;
-        const claim = claims.find(isOfIt);
-        const locked = commit === undefined ? undefined : story.locked?.criteria?.find(isOfIt)?.tests;
-        return { n: index + 1, text, ...(claim && { claim }), ...(locked && { locked }) };
+        const n = index + 1;
+        const claim = claims.find((each) => each.n === n);
+        const locked = commit === undefined ? undefined : testsOfCriterion(story.locked, { n, of: acceptance.length });
+        return { n, text, ...(claim && { claim }), ...(locked && { locked: [...locked] }) };
       }),
       gates: (newest ? lastGates(newest) : []).map(({ command, exitCode, ms }) => ({ command, exitCode, ms })),
       findings: findStoryFindings(story),

@@ -100,6 +100,20 @@ export interface LockedTests {
   criteria?: CriterionTests[];
 }
 
+/**
+ * The locked tests of the n-th of some acceptance criteria. Tests that are not named by criterion are those of each, if they
+ * are at least as many. Undefined if none are known.
+ */
+export function testsOfCriterion(
+  locked: Pick<LockedTests, 'cases' | 'criteria'> | undefined,
+  { n, of }: { n: number; of: number },
+): readonly string[] | undefined {
+  if (locked === undefined) return undefined;
+  const { cases, criteria } = locked;
+  if (criteria !== undefined) return criteria.find((each) => each.n === n)?.tests;
+  return cases.length > 0 && cases.length >= of ? cases : undefined;
+}
+
 /** The locked tests alone of an event or a record with more fields. */
 export function lockedTestsOf({ command, files, cases, holding, criteria }: LockedTests): LockedTests {
   return { command, files, cases, ...(holding && { holding }), ...(criteria && { criteria }) };

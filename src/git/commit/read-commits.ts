@@ -1,7 +1,8 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { mapConcurrent } from '../../lib/async.ts';
+import { createFolders } from '../../lib/fs.ts';
 import { assertObjectId, isObjectId, splitNul } from '../process/git-output.ts';
 import { git, gitText, tryGit, type GitOutcome } from '../process/git.ts';
 
@@ -156,7 +157,7 @@ export async function diffTexts(before: string, after: string, name: string): Pr
       ['a', before],
       ['b', after],
     ] as const) {
-      await mkdir(join(folder, side));
+      await createFolders(dirname(join(folder, side, name)));
       await writeFile(join(folder, side, name), text);
     }
     const args = ['diff', '--no-index', '--no-color', '--no-ext-diff', '--no-textconv', '--no-prefix'];

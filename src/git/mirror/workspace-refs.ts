@@ -6,7 +6,7 @@ import { git, tryGit } from '../process/git.ts';
 import { isObjectId } from '../process/git-output.ts';
 import { linkPacks } from './base-view.ts';
 
-/** The tags and the branch that a workspace shows besides the commits of its base. */
+/** The tags and the branch that a workspace shows in addition to the commits of its base. */
 export interface WorkspaceRefs {
   /** The git directory that has them. */
   from: string;

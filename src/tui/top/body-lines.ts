@@ -1,4 +1,3 @@
-import { isRecord } from '../../lib/guards.ts';
 import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import { printedLine, type PatchLine } from '../../core/review/read-patch.ts';
 import { safeLine, safeText } from '../../core/text/safe-text.ts';
@@ -107,18 +106,13 @@ export function findDiffLine(state: TopState, { by, filter }: { by: 1 | -1; filt
 export function settingLines(state: TopState, paint: Paint): string[] {
   const { filter, runId } = currentTopView(state);
   if (state.view?.state.runId !== runId) return [`  ${paint('quiet', 'Reading the settings …')}`];
-  const rows = flatten(state.view?.record['config'], '').filter(([key, value]) => isMatch(`${key} ${value}`, filter));
+  const rows = (state.settings ?? []).filter(([key, value]) => isMatch(`${key} ${value}`, filter));
   if (rows.length === 0) return [`  ${paint('quiet', 'No setting matches. Esc shows everything.')}`];
   const keyWidth = Math.min(34, Math.max(...rows.map(([key]) => key.length)));
   return rows.map(
     ([key, value]) =>
       `  ${paint('strong', padToWidth(safeLine(key), keyWidth))}  ${truncateToWidth(safeLine(value, 1000), Math.max(1, state.width - keyWidth - 4))}`,
   );
-}
-
-function flatten(value: unknown, path: string): [key: string, value: string][] {
-  if (!isRecord(value)) return path === '' ? [] : [[path, JSON.stringify(value)]];
-  return Object.entries(value).flatMap(([key, each]) => flatten(each, path === '' ? key : `${path}.${key}`));
 }
 
 /** Every key, from the table of keys. */

@@ -71,6 +71,9 @@ export interface Failure {
   unconfirmed?: Unconfirmed | undefined;
 }
 
+/** A setting of a run: its key as in `halo.toml`, and its value. */
+export type RunSetting = readonly [key: string, value: string];
+
 /** The data that views show; each part is read from one operation. */
 export type TopSource = 'runs' | 'workers' | 'breakers' | 'costs' | 'run' | 'view' | 'diff' | 'prds';
 
@@ -96,6 +99,8 @@ export interface TopState {
   run?: FollowedRun;
   /** The last answer about the run, for what its events do not contain. */
   view?: RunView;
+  /** Of the same run. */
+  settings?: readonly RunSetting[];
   diff?: { runId: string; story: string | undefined; read: ReadDiff };
   failures: Partial<Record<TopSource, Failure>>;
   inputLine?: InputLine;
@@ -118,7 +123,7 @@ export type TopEvent =
   | { type: 'breakers-listed'; breakers: readonly BreakerView[] }
   | { type: 'costs-reported'; costs: CostReport }
   | { type: 'prds-listed'; prds: ListedPrds }
-  | { type: 'viewed'; view: RunView }
+  | { type: 'viewed'; view: RunView; settings: readonly RunSetting[] }
   | { type: 'followed'; runId: string; events: readonly JournalEvent[] }
   | { type: 'diff-read'; runId: string; story: string | undefined; read: ReadDiff }
   | { type: 'failed'; source: TopSource; failure: Failure }

@@ -3,7 +3,7 @@ import { toHaloError } from '../../core/failure/errors.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import { sleep } from '../../lib/async.ts';
 import { readDiff } from '../diff/read-diff.ts';
-import type { TopSource, TopEvent } from './model.ts';
+import type { RunSetting, TopSource, TopEvent } from './model.ts';
 import type { PrdFiles } from './prds/prd-files.ts';
 
 interface NeededSource {
@@ -16,6 +16,8 @@ interface NeededSource {
 
 interface Reader {
   prds: PrdFiles;
+  /** The settings of a run by their keys. */
+  listSettings: (config: unknown) => readonly RunSetting[];
   emit: (event: TopEvent) => void;
   signal: AbortSignal;
 }
@@ -48,7 +50,11 @@ export async function readSource(operations: Operations, needed: NeededSource, r
   }
 }
 
-async function read(operations: Operations, needed: NeededSource, { prds, emit, signal }: Reader): Promise<void> {
+async function read(
+  operations: Operations,
+  needed: NeededSource,
+  { prds, listSettings, emit, signal }: Reader,
+): Promise<void> {
   const { source, runId = '', story } = needed;
   switch (source) {
     case 'runs':
@@ -71,7 +77,10 @@ async function read(operations: Operations, needed: NeededSource, { prds, emit, 
         emit({ type: 'costs-reported', costs: await operations.reportCosts({ by: 'day' }) }),
       );
     case 'view':
-      return poll(VIEW_MS, signal, async () => emit({ type: 'viewed', view: await operations.getRun({ runId }) }));
+      return poll(VIEW_MS, signal, async () => {
+        const view = await operations.getRun({ runId });
+        emit({ type: 'viewed', view, settings: listSettings(view.record['config']) });
+      });
     case 'diff':
       return emit({ type: 'diff-read', runId, story, read: readDiff(await operations.readDiff({ runId, story })) });
     case 'run':
@@ -92,7 +101,7 @@ async function poll(intervalMs: number, signal: AbortSignal, work: () => Promise
 async function followRunEvents(
   operations: Operations,
   needed: NeededSource,
-  { emit, signal }: Omit<Reader, 'prds'>,
+  { emit, signal }: Pick<Reader, 'emit' | 'signal'>,
 ): Promise<void> {
   const { runId = '' } = needed;
   let batch: JournalEvent[] = [];

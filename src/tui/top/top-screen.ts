@@ -6,13 +6,15 @@ import { executeAction, isPrdAction, type Action } from './actions.ts';
 import { executePrdAction } from './prds/prd-actions.ts';
 import type { PrdFiles } from './prds/prd-files.ts';
 import { frameOf } from './frame.ts';
-import { neededSources, openState, type TopEvent, type TopState } from './model.ts';
+import { neededSources, openState, type RunSetting, type TopEvent, type TopState } from './model.ts';
 import { readSource } from './read-source.ts';
 import { update } from './update.ts';
 
 export interface TopOptions {
   operations: Operations;
   prds: PrdFiles;
+  /** The settings of a run by their keys. */
+  listSettings: (config: unknown) => readonly RunSetting[];
   screen: Screen;
   paint: Paint;
   /** Where the runs are: a folder or a URL. */
@@ -132,6 +134,7 @@ export class TopScreen {
         { ...source, after },
         {
           prds: this.#options.prds,
+          listSettings: this.#options.listSettings,
           emit,
           signal: stop.signal,
         },

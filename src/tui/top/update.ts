@@ -42,7 +42,7 @@ export function update(state: TopState, event: TopEvent): TopState {
     case 'prds-listed':
       return received(state, 'prds', { prds: event.prds });
     case 'viewed':
-      return received(state, 'view', { view: event.view });
+      return received(state, 'view', { view: event.view, settings: event.settings });
     case 'diff-read': {
       const { runId, story, read } = event;
       return received(state, 'diff', { diff: { runId, story, read } });

@@ -37,7 +37,7 @@ interface ResourceOptions {
   mirror: string;
   /** How earlier sandboxes of the run reached their gateways; undefined: not decided yet. */
   channel: ChannelKind | undefined;
-  /** What its workspaces show besides commits. */
+  /** What its workspaces show in addition to commits. */
   refs: WorkspaceRefs;
 }
 

@@ -10,6 +10,7 @@ import {
   judgeControl,
   judgeRedRun,
   testGlobsOf,
+  testsOfCriterion,
   type RedRun,
 } from '../../../src/core/review/tests-first.ts';
 import type { CriterionClaim } from '../../../src/core/review/criteria.ts';
@@ -302,4 +303,14 @@ describe('judgeControl', () => {
     const why = expect.stringContaining(`exits ${control} without them`) as string;
     expect(judgeControl(red, { red: code, control })).toEqual({ red: false, stopReason: 'TESTS_MISSING', why });
   });
+});
+
+it.each<[string, Parameters<typeof testsOfCriterion>[0], readonly string[] | undefined]>([
+  ['none are locked', undefined, undefined],
+  ['they are named', { cases: ['a', 'b'], criteria: [{ n: 2, tests: ['b'] }] }, ['b']],
+  ['only others are named', { cases: ['a', 'b'], criteria: [{ n: 1, tests: ['a'] }] }, undefined],
+  ['none are named, and they are enough for all', { cases: ['a', 'b'] }, ['a', 'b']],
+  ['none are named, and they are fewer', { cases: ['a'] }, undefined],
+])('the locked tests of the second of two criteria, if %s', (_when, locked, tests) => {
+  expect(testsOfCriterion(locked, { n: 2, of: 2 })).toEqual(tests);
 });

@@ -89,7 +89,7 @@ function hostileState(text: string, size: { width: number; height: number }): To
     listed([{ ...run, heldBy: text }]),
     { type: 'workers-listed', workers: [{ id: text, takes: 'any', host: text, pid: 1, draining: true }] },
     followed(RUN, entries),
-    { type: 'viewed', view },
+    { type: 'viewed', view, settings: [[text, text]] },
     {
       type: 'prds-listed',
       prds: {
@@ -124,7 +124,7 @@ function opened(state: TopState, view: string, text: string): TopState {
   const { run, view: read } = state;
   const shown = after(state, ...typing(`:${view}`), 'enter');
   const data: TopEvent[] = [
-    ...(read === undefined ? [] : [{ type: 'viewed', view: read } as const]),
+    ...(read === undefined ? [] : [{ type: 'viewed', view: read, settings: [[text, text]] } as const]),
     { type: 'diff-read', runId: RUN, story: undefined, read: readDiff(hostilePatch(text)) },
   ];
   return data.reduce(update, run === undefined ? shown : { ...shown, run });

@@ -90,14 +90,14 @@ describe('at 80x24', () => {
     const state = stateOf(...succeeded(DONE));
     const record = { config: { land: { mode: 'worktree' } } };
     const view = { state, record, workers: 1, dir: `/home/me/.halo/runs/${DONE}` };
-    const shown = after(start(), listed([state]), 'enter', { type: 'viewed', view });
+    const shown = after(start(), listed([state]), 'enter', { type: 'viewed', settings: [], view });
     expect(textOf(shown)).toContain(`worktree /home/me/.halo/worktrees/${DONE}\n`);
     const running = stateOf(...RUNNING);
     const other = { ...view, state: running, dir: `/home/me/.halo/runs/${RUN}` };
-    const open = after(start(), listed([running]), 'enter', { type: 'viewed', view: other });
+    const open = after(start(), listed([running]), 'enter', { type: 'viewed', settings: [], view: other });
     expect(textOf(open)).toContain(`worktrees/${RUN} at the end`);
     const branch = { ...view, record: { config: { land: { mode: 'branch' } } } };
-    expect(textOf(after(shown, { type: 'viewed', view: branch }))).not.toContain('worktree');
+    expect(textOf(after(shown, { type: 'viewed', settings: [], view: branch }))).not.toContain('worktree');
   });
 
   it('prds shows the PRDs of the repository, ready or with their newest run', () => {
@@ -246,18 +246,27 @@ describe('at 80x24', () => {
   });
 
   it('settings shows the settings of the run', () => {
-    expect(textOf(after(start(), listed(), ',', { type: 'viewed', view: viewOf(stateOf(...RUNNING)) })))
-      .toMatchInlineSnapshot(`
-        "
-         halo  1 active of 3 runs  ? 1 waiting for you (2)  …ome/me/.halo  00:05:00 UTC
-         runs > settings 0tbq1aaaaaaaaaa
-          gates           ["npm test"]
-          retry.attempts  2
-          land.mode       "branch"
+    expect(
+      textOf(
+        after(start(), listed(), ',', {
+          type: 'viewed',
+          view: viewOf(stateOf(...RUNNING)),
+          settings: [
+            ['limits.memory', '"4g"'],
+            ['land.mode', '"branch"'],
+          ],
+        }),
+      ),
+    ).toMatchInlineSnapshot(`
+      "
+       halo  1 active of 3 runs  ? 1 waiting for you (2)  …ome/me/.halo  00:05:00 UTC
+       runs > settings 0tbq1aaaaaaaaaa
+        limits.memory  "4g"
+        land.mode      "branch"
 
-         l logs  d diff  a approve  Esc back  : command  / filter  ? help  q quit
-        "
-      `);
+       l logs  d diff  a approve  Esc back  : command  / filter  ? help  q quit
+      "
+    `);
   });
 });
 
@@ -376,6 +385,7 @@ describe('states without data', () => {
   it('name the worker that is missing', () => {
     const state = after(start(), listed(), 'enter', followed(RUN, RUNNING), {
       type: 'viewed',
+      settings: [],
       view: viewOf(stateOf(...RUNNING), 0),
     });
     expect(textOf(state)).toContain('waiting  no worker is running: start one with `halo worker`');
@@ -440,7 +450,7 @@ describe('every view', () => {
           ...typing(`:${view}`),
           'enter',
           followed(RUN, events),
-          { type: 'viewed', view: viewOf(run!, 0) },
+          { type: 'viewed', settings: [], view: viewOf(run!, 0) },
           { type: 'diff-read', runId: RUN, story: undefined, read: readDiff(patch) },
           { type: 'failed', source: 'view', failure: { message: HOSTILE } },
         );
