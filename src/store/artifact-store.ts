@@ -3,7 +3,7 @@ import { open, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { Artifact } from '../core/journal/events.ts';
+import type { Artifact } from '../core/journal/event-parts.ts';
 import { createFolders, readStream, writeAtomic } from '../lib/fs.ts';
 import { maskingSink, type Masker } from '../lib/secrets/masker.ts';
 import { toDiskError, withDiskErrors } from './disk-errors.ts';

@@ -1,4 +1,5 @@
-import type { JournalEntry, Judged } from '../../src/core/journal/events.ts';
+import type { JournalEntry } from '../../src/core/journal/events.ts';
+import type { Judged } from '../../src/core/journal/event-parts.ts';
 import { newRunId } from '../../src/lib/run-id.ts';
 import { openStore } from '../../src/store/store.ts';
 import { created, gateFailure } from '../support/journal.ts';

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { RetryRule } from '../../src/core/failure/failure.ts';
-import type { FailureNote, JournalEntry, JournalEvent } from '../../src/core/journal/events.ts';
+import type { FailureNote } from '../../src/core/journal/event-parts.ts';
+import type { JournalEntry, JournalEvent } from '../../src/core/journal/events.ts';
 import { foldRun } from '../../src/core/journal/fold-run.ts';
 import { storyKey } from '../../src/core/run/story-key.ts';
 import type { RunState } from '../../src/core/run/state.ts';

@@ -1,6 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { JOURNAL_VERSION, type JournalEntry } from '../../src/core/journal/events.ts';
+import { JOURNAL_VERSION } from '../../src/core/journal/event-parts.ts';
+import type { JournalEntry } from '../../src/core/journal/events.ts';
 import { paintPlain } from '../../src/tui/paint.ts';
 import { ProgressDisplay } from '../../src/tui/terminal.ts';
 import { created, passed } from '../support/journal.ts';

@@ -1,4 +1,4 @@
-import type { PromptPart } from '../../core/journal/events.ts';
+import type { PromptPart } from '../../core/journal/event-parts.ts';
 import { defined } from '../../lib/guards.ts';
 import { oneLine } from '../../lib/text.ts';
 

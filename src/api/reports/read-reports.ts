@@ -1,4 +1,4 @@
-import type { EventType } from '../../core/journal/event-table.ts';
+import type { EventType } from '../../core/journal/events.ts';
 import { isUser } from '../../core/access/recorded-user.ts';
 import { toAuditEntry, type AuditEntry } from '../../core/report/audit-report.ts';
 import { CostReader, type AttemptCost } from '../../core/report/cost-report.ts';

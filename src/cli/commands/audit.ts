@@ -1,5 +1,5 @@
 import { Option } from 'commander';
-import type { EventType } from '../../core/journal/event-table.ts';
+import type { EventType } from '../../core/journal/events.ts';
 import { AUDITED_TYPES, type AuditEntry } from '../../core/report/audit-report.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';

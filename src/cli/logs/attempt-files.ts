@@ -1,4 +1,4 @@
-import type { Artifact } from '../../core/journal/events.ts';
+import type { Artifact } from '../../core/journal/event-parts.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { isIn } from '../../core/run/progress.ts';
 import { decisiveStory, storyOf, type RunState, type StoryState } from '../../core/run/state.ts';

@@ -1,7 +1,7 @@
 import { formatUsd } from '../../core/budget.ts';
 import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import type { FallbackModel } from '../../core/failure/model-use.ts';
-import { eventIs } from '../../core/journal/event-table.ts';
+import { eventIs } from '../../core/journal/events.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';

@@ -1,4 +1,5 @@
-import type { AttemptRef, FailureNote, JournalEntry } from '../journal/events.ts';
+import type { AttemptRef, FailureNote } from '../journal/event-parts.ts';
+import type { JournalEntry } from '../journal/events.ts';
 import { attemptName } from '../journal/fold-failures.ts';
 import type { RunState } from '../run/state.ts';
 import { addSign, errorSignature, findTripReason, type BreakerPolicy, type FailureSign } from './breaker.ts';

@@ -1,4 +1,5 @@
-import type { AttemptRef, JournalEntry } from '../journal/events.ts';
+import type { AttemptRef } from '../journal/event-parts.ts';
+import type { JournalEntry } from '../journal/events.ts';
 import { storyOf, type RunState } from '../run/state.ts';
 import { msBetween } from '../text/format-elapsed.ts';
 

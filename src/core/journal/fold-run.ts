@@ -9,7 +9,8 @@ import { changeNeed } from '../run/run-dependencies.ts';
 import { FINDINGS, omit, type NotedCommit, type RunState, type StoryState } from '../run/state.ts';
 import { applyControlEvent, markCancelled, reopenRun } from './control-events.ts';
 import { countedUsage, isMeteredAfter } from './counted-usage.ts';
-import { JOURNAL_VERSION, type HeldCommit, type JournalEntry, type JournalEvent, type Verdict } from './events.ts';
+import { JOURNAL_VERSION, type HeldCommit, type Verdict } from './event-parts.ts';
+import type { JournalEntry, JournalEvent } from './events.ts';
 import {
   afterEnd,
   afterStart,

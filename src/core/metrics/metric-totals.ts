@@ -1,7 +1,8 @@
 import type { AgentId, Usage } from '../agent.ts';
 import { countedUsage, isMeteredAfter } from '../journal/counted-usage.ts';
 import { attemptName } from '../journal/fold-failures.ts';
-import type { AttemptRef, JournalEvent } from '../journal/events.ts';
+import type { AttemptRef } from '../journal/event-parts.ts';
+import type { JournalEvent } from '../journal/events.ts';
 
 /** Sums over all journals. Names are those of the series without the prefix `halo_`; the keys below are values of labels. */
 export interface MetricTotals {

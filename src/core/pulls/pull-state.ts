@@ -22,16 +22,19 @@ export interface PullState {
 }
 
 /** An event about pull requests. */
-export type PullEntry =
+export interface PullEvents {
   /** A branch of the run has a pull request on a forge: the branch of the run, if none is named. */
-  | { type: 'pull.opened'; number: number; url: string; branch?: string; of?: string }
+  'pull.opened': { number: number; url: string; branch?: string; of?: string };
   /** People have merged or closed it. `head`: the newest commit that it had then. */
-  | { type: 'pull.closed'; number: number; merged: boolean; head?: string }
+  'pull.closed': { number: number; merged: boolean; head?: string };
   /**
    * A user requested a pull request for a run that may not have asked for one, or confirmed that commits which may have
    * secrets are pushed: `confirmed`, with those of earlier requests.
    */
-  | { type: 'pull.requested'; by: string; confirmed?: readonly string[] };
+  'pull.requested': { by: string; confirmed?: readonly string[] };
+}
+
+export type PullEntry = { [T in keyof PullEvents]: { type: T } & PullEvents[T] }[keyof PullEvents];
 
 /** The answer to a user who requests a pull request. */
 export interface RequestedPull {

@@ -1,4 +1,4 @@
-import { eventIs, eventTypes, type EventType } from '../journal/event-table.ts';
+import { eventIs, eventTypes, type EventType } from '../journal/events.ts';
 import type { JournalEvent } from '../journal/events.ts';
 import { describeEvent } from '../transcript/transcript.ts';
 

@@ -1,7 +1,8 @@
 import { addUsage, NO_USAGE, type Usage } from '../agent.ts';
 import { countedUsage, isMeteredAfter, isNothing } from '../journal/counted-usage.ts';
 import { attemptName } from '../journal/fold-failures.ts';
-import type { AttemptRef, JournalEvent } from '../journal/events.ts';
+import type { AttemptRef } from '../journal/event-parts.ts';
+import type { JournalEvent } from '../journal/events.ts';
 
 /** What costs can be grouped by; `day` is a day in UTC. */
 export const COST_GROUPS = ['run', 'story', 'repo', 'user', 'agent', 'model', 'day'] as const;

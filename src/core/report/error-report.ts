@@ -2,7 +2,8 @@ import { errorSignature } from '../failure/breaker.ts';
 import { causeRow, type FailureCause, type FailureClass } from '../failure/failure.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
 import { AttemptReader } from '../journal/attempts.ts';
-import type { AttemptRef, FailureNote, JournalEvent } from '../journal/events.ts';
+import type { AttemptRef, FailureNote } from '../journal/event-parts.ts';
+import type { JournalEvent } from '../journal/events.ts';
 
 /** A story of a run, for people. */
 interface NamedStory extends AttemptRef {

@@ -1,6 +1,7 @@
 import { formatUsd } from '../budget.ts';
 import { attemptMs, AttemptReader, lastGates, totalUsage, type AttemptRecord } from '../journal/attempts.ts';
-import type { CommandResult, JournalEvent } from '../journal/events.ts';
+import type { CommandResult } from '../journal/event-parts.ts';
+import type { JournalEvent } from '../journal/events.ts';
 import { isTested } from '../review/criteria.ts';
 import { testsOfCriterion, type LockedTests } from '../review/tests-first.ts';
 import { formatElapsed } from '../text/format-elapsed.ts';

@@ -2,7 +2,8 @@ import { addUsage, NO_USAGE, type Usage } from '../agent.ts';
 import type { FailureClass } from '../failure/failure.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
 import { attemptMs, foldAttempts, phaseMs, totalUsage, type AttemptRecord } from '../journal/attempts.ts';
-import type { AttemptRef, JournalEvent, Verdict } from '../journal/events.ts';
+import type { AttemptRef, Verdict } from '../journal/event-parts.ts';
+import type { JournalEvent } from '../journal/events.ts';
 import { foldRun } from '../journal/fold-run.ts';
 import type { Phase } from '../journal/phase.ts';
 

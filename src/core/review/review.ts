@@ -1,6 +1,7 @@
 import type { Usage } from '../agent.ts';
 import { attemptMs, AttemptReader, lastGates, totalUsage } from '../journal/attempts.ts';
-import type { CommandResult, JournalEvent } from '../journal/events.ts';
+import type { CommandResult } from '../journal/event-parts.ts';
+import type { JournalEvent } from '../journal/events.ts';
 import { applyEvent } from '../journal/fold-run.ts';
 import type { Prd } from '../prd/prd.ts';
 import { attemptLimit, type RunState, type StoryState } from '../run/state.ts';

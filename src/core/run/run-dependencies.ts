@@ -1,5 +1,5 @@
 import type { StopReason } from '../failure/stop-reason.ts';
-import type { JournalEvent, NeedStatus } from '../journal/events.ts';
+import type { NeedStatus } from '../journal/event-parts.ts';
 import type { RunRepo } from '../journal/run-created.ts';
 
 /** A run that must end with SUCCESS before another one starts. */
@@ -28,10 +28,10 @@ export function failedNeeds(state: Needing): Need[] {
   return state.needs.filter(({ now }) => now === 'failed');
 }
 
-/** Returns the state after a dependency ended or was reopened. */
+/** Returns the state after a dependency ended or was reopened. `base`: the new base of this run. */
 export function changeNeed<S extends Needing & { repo: RunRepo; tip: string }>(
   state: S,
-  event: JournalEvent & { type: 'need.changed' },
+  event: Need & { base?: string },
 ): S {
   const needs = state.needs.map((need): Need => {
     // A met dependency stays met, because the run may have started from its result.

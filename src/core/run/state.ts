@@ -4,7 +4,7 @@ import type { FailureCause, FailureClass, FailureTally, LimitKey, RetryRule } fr
 import { HaloError } from '../failure/errors.ts';
 import type { ModelUse, StoryModel } from '../failure/model-use.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
-import type { HeldCommit } from '../journal/events.ts';
+import type { HeldCommit } from '../journal/event-parts.ts';
 import type { Submission } from '../journal/run-created.ts';
 import type { Phase } from '../journal/phase.ts';
 import type { NotedFiles } from '../noted-files.ts';

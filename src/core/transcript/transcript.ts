@@ -1,4 +1,5 @@
-import { eventLines, type EventLineOptions } from '../journal/event-table.ts';
+import { eventLines } from '../journal/events.ts';
+import type { EventLineOptions } from '../journal/event-row.ts';
 import type { JournalEvent } from '../journal/events.ts';
 import { formatElapsed, msBetween } from '../text/format-elapsed.ts';
 import { safeLine } from '../text/safe-text.ts';

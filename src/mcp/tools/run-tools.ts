@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { OPERATIONS } from '../../api/operations.ts';
-import { eventIs } from '../../core/journal/event-table.ts';
+import { eventIs } from '../../core/journal/events.ts';
 import { defineTool, RUN_REFERENCE, type ToolOperations } from '../tool.ts';
 import { defined } from '../../lib/guards.ts';
 import { MAX_ENTRIES } from '../tool-result.ts';

@@ -1,7 +1,8 @@
 import { constants } from 'node:fs';
 import { appendFile, open, readFile, type FileHandle } from 'node:fs/promises';
-import { eventIs } from '../../core/journal/event-table.ts';
-import { JOURNAL_VERSION, type JournalEntry, type JournalEvent } from '../../core/journal/events.ts';
+import { eventIs } from '../../core/journal/events.ts';
+import { JOURNAL_VERSION } from '../../core/journal/event-parts.ts';
+import type { JournalEntry, JournalEvent } from '../../core/journal/events.ts';
 import { historyText } from '../../core/report/history.ts';
 import { isOver } from '../../core/run/questions.ts';
 import type { RunState } from '../../core/run/state.ts';

@@ -1,7 +1,8 @@
 import type { FileHandle } from 'node:fs/promises';
 import { HaloError } from '../../core/failure/errors.ts';
-import { JOURNAL_VERSION, type JournalEvent } from '../../core/journal/events.ts';
-import { isEventType } from '../../core/journal/event-table.ts';
+import { JOURNAL_VERSION } from '../../core/journal/event-parts.ts';
+import type { JournalEvent } from '../../core/journal/events.ts';
+import { isEventType } from '../../core/journal/events.ts';
 import { withDiskErrors } from '../disk-errors.ts';
 
 /** Events read from a journal, and the byte offset at which the last complete line ends. */

@@ -1,6 +1,6 @@
 import { readdir, realpath, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import type { Artifact } from '../../core/journal/events.ts';
+import type { Artifact } from '../../core/journal/event-parts.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { UnreadableFileError, readRegularFileEnd, readRegularFile, readStream } from '../../lib/fs.ts';
 import { toDiskError, isMissing, withDiskErrors } from '../disk-errors.ts';

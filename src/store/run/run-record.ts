@@ -1,7 +1,8 @@
 import { plainReason } from '../../core/failure/plain-reason.ts';
 import { exitCodeOf } from '../../core/failure/stop-reason.ts';
 import { AttemptReader, lastGates, type AttemptRecord } from '../../core/journal/attempts.ts';
-import type { CommandResult, JournalEvent } from '../../core/journal/events.ts';
+import type { CommandResult } from '../../core/journal/event-parts.ts';
+import type { JournalEvent } from '../../core/journal/events.ts';
 import type { Prd } from '../../core/prd/prd.ts';
 import { planNext } from '../../core/run/plan.ts';
 import { isDone, isFinished, type RunState } from '../../core/run/state.ts';

@@ -1,4 +1,4 @@
-import { TAIL_BYTES } from '../../core/journal/events.ts';
+import { TAIL_BYTES } from '../../core/journal/event-parts.ts';
 import { readAnsi } from './log/read-ansi.ts';
 
 /** What a journal has of an output. */

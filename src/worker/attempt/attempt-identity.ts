@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { AttemptRef } from '../../core/journal/events.ts';
+import type { AttemptRef } from '../../core/journal/event-parts.ts';
 import { processMark } from '../../lib/process-identity.ts';
 import type { AttemptLocation } from '../../store/run-layout.ts';
 

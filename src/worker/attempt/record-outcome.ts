@@ -2,7 +2,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import { isTestPath } from '../../core/review/review.ts';
 import { judgeFailure } from '../../core/failure/judge-failure.ts';
 import { postponeAttempt } from '../../core/failure/model-pause.ts';
-import type { FailureNote } from '../../core/journal/events.ts';
+import type { FailureNote } from '../../core/journal/event-parts.ts';
 import { releaseHeldCommit } from '../../git/commit/held-commits.ts';
 import { storyOf } from '../../core/run/state.ts';
 import { findOpenModel, type FoundPause } from '../network/model-pauses.ts';

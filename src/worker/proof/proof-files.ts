@@ -1,7 +1,8 @@
 import { parseProof, proofText, type GateProof, type Proof } from '../../core/review/proof.ts';
 import type { LockedTests } from '../../core/review/tests-first.ts';
 import { toHaloError } from '../../core/failure/errors.ts';
-import type { AttemptRef, JournalEntry } from '../../core/journal/events.ts';
+import type { AttemptRef } from '../../core/journal/event-parts.ts';
+import type { JournalEntry } from '../../core/journal/events.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import { writeNote } from '../../git/commit/notes.ts';
 import { haloVersion } from '../../lib/version.ts';

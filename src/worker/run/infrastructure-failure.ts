@@ -1,5 +1,5 @@
 import { toHaloError, withHint, type ErrorCode, type HaloError } from '../../core/failure/errors.ts';
-import type { AttemptRef } from '../../core/journal/events.ts';
+import type { AttemptRef } from '../../core/journal/event-parts.ts';
 import type { RunRepo } from '../../core/journal/run-created.ts';
 import type { FailureCause } from '../../core/failure/failure.ts';
 import { judgeInterruption } from '../../core/failure/judge-failure.ts';

@@ -7,7 +7,8 @@ import {
   type FailureSign,
 } from '../../core/failure/breaker.ts';
 import { countsForBreaker } from '../../core/failure/failure.ts';
-import type { AttemptRef, FailureNote, JournalEntry } from '../../core/journal/events.ts';
+import type { AttemptRef, FailureNote } from '../../core/journal/event-parts.ts';
+import type { JournalEntry } from '../../core/journal/events.ts';
 import { attemptName } from '../../core/journal/fold-failures.ts';
 import { isAttemptDue, isStillPlanned, type PlannedAttempt } from '../../core/run/plan.ts';
 import type { RunState } from '../../core/run/state.ts';

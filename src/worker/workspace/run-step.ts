@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import type { NetworkPhase } from '../../core/journal/egress-events.ts';
-import { TAIL_BYTES, type CommandResult } from '../../core/journal/events.ts';
+import { TAIL_BYTES, type CommandResult } from '../../core/journal/event-parts.ts';
 import { maskingSink } from '../../lib/secrets/masker.ts';
 import { createByteBuffer } from '../../lib/streams.ts';
 import type { SandboxExit } from '../../sandbox/sandbox.ts';

@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import { resolveConfig } from '../../../src/config/resolve.ts';
-import type { FailureNote, JournalEntry, JournalEvent } from '../../../src/core/journal/events.ts';
+import type { FailureNote } from '../../../src/core/journal/event-parts.ts';
+import type { JournalEntry, JournalEvent } from '../../../src/core/journal/events.ts';
 import { foldRun } from '../../../src/core/journal/fold-run.ts';
 import { planStory } from '../../../src/core/run/plan.ts';
 import { transcribe } from '../../../src/core/transcript/transcript.ts';

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import type { RunView } from '../../../api/operations/runs.ts';
-import type { Artifact } from '../../../core/journal/events.ts';
+import type { Artifact } from '../../../core/journal/event-parts.ts';
 import { safeText } from '../../../core/text/safe-text.ts';
 import { readJson, readText, runPath, useLoaded } from '../../page/read-server.ts';
 

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import type { Artifact } from '../../../core/journal/events.ts';
+import type { Artifact } from '../../../core/journal/event-parts.ts';
 import { formatUsd } from '../../../core/budget.ts';
 import { formatElapsed } from '../../../core/text/format-elapsed.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';

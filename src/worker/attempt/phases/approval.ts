@@ -1,7 +1,7 @@
 import { readAnswer } from '../../../agents/answer.ts';
 import type { Config } from '../../../config/config.ts';
 import { NO_USAGE } from '../../../core/agent.ts';
-import type { HeldCommit } from '../../../core/journal/events.ts';
+import type { HeldCommit } from '../../../core/journal/event-parts.ts';
 import { storyOf, type Approval } from '../../../core/run/state.ts';
 import { describeHidden } from '../../../core/text/hidden-places.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
