@@ -54,6 +54,11 @@ export function isCriterionLabel(name: string): boolean {
 
 /** True for `Acceptance Criteria:` as a heading or a label, bold or not, with or without text after it. */
 export function isCriteriaLine(line: Line): boolean {
+  line.isCriteria ??= findCriteria(line);
+  return line.isCriteria;
+}
+
+function findCriteria(line: Line): boolean {
   if (line.kind === 'heading') return isCriteriaName(line.text);
   if (line.kind === 'text' && /^[*_]{0,3}acceptance(?: criteria)?\s?:?[*_]{0,3}\s?:?$/i.test(line.text)) return true;
   if (line.kind === 'text' && /^(\*\*|__)[^*_]{1,40}\1$/.test(line.text)) return isCriteriaName(line.text);

@@ -13,6 +13,8 @@ export interface DependencyReference {
 
 const FIRM = 'depends on|dependencies|depends|deps|blocked by';
 const LOOSE = 'requires|needs|prerequisites';
+const NAME = new RegExp(`^(?:${FIRM}|${LOOSE})$`, 'i');
+const LOOSE_NAME = new RegExp(`^(?:${LOOSE})$`, 'i');
 const WHOLE = new RegExp(`^[*_]{0,3}(${FIRM}|${LOOSE})(?:\\s?:[*_]{0,3}|[*_]{1,3}\\s?:)\\s+(.+)$`, 'i');
 const BRACKETED = new RegExp(`\\((${FIRM}|${LOOSE}):?\\s([^()]{0,2000})\\)`, 'i');
 
@@ -34,7 +36,7 @@ const RANGE_SIGN = /(?<=\d)\s{0,3}(?:[–—]|\.{2,3}|\b(?:to|through|thru)\b)\s
 
 /** Splits a list of dependencies, on one line or several; drops words for "none". */
 export function splitReferences(word: string, list: string): DependencyReference[] {
-  const loose = new RegExp(`^(?:${LOOSE})$`, 'i').test(word);
+  const loose = LOOSE_NAME.test(word);
   return list
     .split(/,|;|&|\n|\band\b/i)
     .map((part) => part.trim().replace(/^(?:[-*+]\s+)?[`*_[]*|(?<![`*_\].])[`*_\].]+$/g, ''))
@@ -44,7 +46,7 @@ export function splitReferences(word: string, list: string): DependencyReference
 
 /** True if a label introduces dependencies. */
 export function isDependencyName(name: string): boolean {
-  return new RegExp(`^(?:${FIRM}|${LOOSE})$`, 'i').test(name);
+  return NAME.test(name);
 }
 
 /** True if a text is only a list of references to stories. */

@@ -78,6 +78,8 @@ export interface Line {
   box: { mark: string; offset: number } | undefined;
   /** Its labels, once they have been read. */
   labels?: Label[];
+  /** Whether it introduces criteria, once that has been asked. */
+  isCriteria?: boolean;
   /** True for the optional tasks of Kiro, `- [ ]* text`. */
   isOptional?: true;
   /** The character of a checkbox that a bullet stands for, without being one in the file. */

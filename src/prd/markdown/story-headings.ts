@@ -22,7 +22,16 @@ import { isExample } from './sections.ts';
  * kind of id. If there are none and all checkboxes of the file are criteria: the headings with criteria. If there are no
  * criteria: see `findWithoutCriteria`.
  */
-export function findStoryHeadings({ outline }: MarkdownDocument): StoryHeading[] {
+export function findStoryHeadings(document: MarkdownDocument): readonly StoryHeading[] {
+  const known = KNOWN.get(document) ?? readOutline(document);
+  KNOWN.set(document, known);
+  return known;
+}
+
+/** A dialect is detected by its headings, and then reads them. */
+const KNOWN = new WeakMap<MarkdownDocument, readonly StoryHeading[]>();
+
+function readOutline({ outline }: MarkdownDocument): StoryHeading[] {
   const headings = outline.flatMap((section): HeadingLine[] => {
     const { heading } = section;
     return heading === undefined ? [] : [{ ...readHeading(heading), heading, section }];
@@ -102,7 +111,7 @@ function linesByOwner(
 }
 
 /** Names the headings in code and in lists that would be stories outside of them. */
-export function warnOfHiddenHeadings({ lines, code }: MarkdownDocument, stories: StoryHeading[]): Remark[] {
+export function warnOfHiddenHeadings({ lines, code }: MarkdownDocument, stories: readonly StoryHeading[]): Remark[] {
   const kinds = new Set(stories.map(kindOf));
   return lines.flatMap((line): Remark[] => {
     const [, signs = '', text = ''] =
