@@ -60,6 +60,14 @@ function readTask(
       : { id: slugOf(title), ownId: undefined };
   const { criteria, text } = splitBody(document);
   if (criteria.length === 0) addWarning(reader, id, 'no acceptance criteria');
+  const boxes = document.lines.filter(({ box }) => box !== undefined);
+  // An epic of CCPM lists its tasks.
+  if (criteria.length === 0 && boxes.length > 0)
+    addWarning(
+      reader,
+      id,
+      remarkOnBoxes(boxes, 'the front matter makes the file one story, so its checkboxes are text'),
+    );
   const status = findMember(front, 'status')?.value;
   return {
     id,

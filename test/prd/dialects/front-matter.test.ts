@@ -116,6 +116,10 @@ describe('a task in a file of its own', () => {
   test.each<[text: string, note: string]>([
     [task('status: simmering'), 'sort: unknown status "simmering", treated as pending'],
     [task('status: open').replace('- [ ] It sorts\n', ''), 'sort: no acceptance criteria'],
+    [
+      task('status: open').replace('Acceptance Criteria', 'Tasks Created'),
+      'sort: the front matter makes the file one story, so its checkboxes are text: line 9',
+    ],
   ])('a note says what is unknown or missing', (text, note) => {
     expect(read(text).warnings).toContain(note);
   });
