@@ -230,14 +230,14 @@ export function composeServices(words: readonly string[]): Services {
       return checkRepository(await readHost(), query);
     },
     async initConfig(options) {
-      const [{ initConfig }, { openDockerEngine }, { findMissingPrograms }] = await Promise.all([
+      const [{ initConfig }, { openDockerEngine }, { readProgramVersions }] = await Promise.all([
         import('../api/repository/init-config.ts'),
         import('../sandbox/docker/engine.ts'),
         import('../sandbox/probe-agent.ts'),
       ]);
-      const missingIn = (image: string, programs: readonly string[]) =>
-        findMissingPrograms(openDockerEngine(), image, programs);
-      return initConfig({ ...options, host: await readHost(), missingIn });
+      const versionsIn = (image: string, programs: readonly string[]) =>
+        readProgramVersions(openDockerEngine(), image, programs);
+      return initConfig({ ...options, host: await readHost(), versionsIn });
     },
     async buildImage({ server, ...options }) {
       if (server) return (await import('../sandbox/docker/image/server-image.ts')).buildServerImage(options);

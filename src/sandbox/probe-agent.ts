@@ -22,20 +22,35 @@ export async function readAgentVersion(
   });
 }
 
-const LOOK_UP = `case "$program" in ${PYTHON_VENV}) python3 -c 'import ensurepip';; *) command -v "$program";; esac`;
+/** Prints the name of each program that the image has, with the first line of its version. */
+const LOOK_UP = `case "$program" in
+  ${PYTHON_VENV}) python3 -c 'import ensurepip' >/dev/null 2>&1 && echo "$program";;
+  go) command -v go >/dev/null 2>&1 && echo "go $(go version 2>/dev/null | head -n 1)";;
+  *) command -v "$program" >/dev/null 2>&1 && echo "$program $(case "$program" in
+    node|pnpm|yarn|rustc) "$program" --version </dev/null 2>/dev/null | head -n 1;; esac)";;
+esac`;
 
-/** Returns the programs that an image lacks; names contain no spaces. Throws like `SandboxEngine.start`. */
-export async function findMissingPrograms(
+/**
+ * Returns the version of each program that an image has, undefined for those that it lacks; names contain no spaces. Only
+ * programs of which the version matters are asked for it. Throws like `SandboxEngine.start`.
+ */
+export async function readProgramVersions(
   engine: SandboxEngine,
   image: string,
   programs: readonly string[],
-): Promise<string[]> {
+): Promise<Map<string, string | undefined>> {
   const words = programs.map(shellQuote).join(' ');
   const { exit, text } = await runOneOffSandbox(engine, {
     purpose: 'programs',
     image,
-    script: `for program in ${words}; do ${LOOK_UP} >/dev/null 2>&1 || echo "$program"; done`,
+    script: `for program in ${words}; do ${LOOK_UP}; done; true`,
   });
-  if (exit.exitCode === 0) return text.split('\n').filter((name) => programs.includes(name));
-  throw new HaloError('IMAGE_MISSING', `The image ${image} has no working shell.`);
+  if (exit.exitCode !== 0) throw new HaloError('IMAGE_MISSING', `The image ${image} has no working shell.`);
+  const found = new Map(
+    text.split('\n').map((line) => {
+      const [program = '', ...version] = line.split(' ');
+      return [program, version.join(' ')];
+    }),
+  );
+  return new Map(programs.map((program) => [program, found.get(program)]));
 }

@@ -9,6 +9,9 @@ import { printableShellWord } from '../../core/text/safe-text.ts';
 import { inspectRepo, listChanges } from '../../git/repository/inspect-repo.ts';
 import { checkBase, type CheckedCommand, type CheckEvent } from '../../worker/proof/check-base.ts';
 import { createIdleContext } from '../../worker/create-worker-context.ts';
+import { findNeeds } from '../../config/output/guess/project-needs.ts';
+import { readProgramVersions } from '../../sandbox/probe-agent.ts';
+import { readRootFiles, readWorkflows, warnOfImage } from './project-files.ts';
 import { assertGates } from '../submit/resolve-submission.ts';
 import { assertMachineReady } from '../submit/preflight.ts';
 import { readConfig } from './repo-config.ts';
@@ -59,7 +62,12 @@ export async function checkRepository(host: Host, query: CheckQuery): Promise<Ch
   };
   try {
     await assertMachineReady(worker.engine, processEnv(), agentless);
-    const warnings = [...warnOfNetwork(config), ...(await warnOfContents({ gitDir, commit: head }))];
+    const needs = findNeeds(await readRootFiles(root), await readWorkflows(root));
+    const warnings = [
+      ...warnOfNetwork(config),
+      ...(await warnOfImage(config, needs, (image, programs) => readProgramVersions(worker.engine, image, programs))),
+      ...(await warnOfContents({ gitDir, commit: head })),
+    ];
     await tell({ type: 'begun', repo: root, branch, commit: head, image: config.image, warnings });
     return await checkBase(worker, { gitDir, commit: head, config: agentless, signal, onEvent: tell });
   } finally {

@@ -4,17 +4,18 @@ import { readConfig, unlessEmpty } from './repo-config.ts';
 import { discoverPrd } from './discover-prd.ts';
 import { describeImports, IMPORTED_NAME, settingsFrom, writeImportedPrd, type InitChoices } from './apply-imports.ts';
 import { listImports, type Imports } from './list-imports.ts';
-import { UnreadableFileError, readRegularText, isInside } from '../../lib/fs.ts';
+import { isInside } from '../../lib/fs.ts';
 import { findUnignoredFolders, inspectRepo } from '../../git/repository/inspect-repo.ts';
-import { HaloError, toHaloError } from '../../core/failure/errors.ts';
-import { imageAdvice, programsOf, registriesOf } from '../../core/command-needs.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import { registriesOf } from '../../core/command-needs.ts';
 import { renderInitTemplate } from '../../config/output/init-template.ts';
 import { findRepoConfig } from '../../config/load/config-file.ts';
-import { readWorkflow, type Workflow } from '../../config/output/guess/workflows.ts';
-import { guessGates, GUESS_FILES } from '../../config/output/guess-gates.ts';
+import { findNeeds } from '../../config/output/guess/project-needs.ts';
+import { guessGates } from '../../config/output/guess-gates.ts';
 import type { Host } from '../../config/config.ts';
 import { basename, join, relative } from 'node:path';
-import { readdir, writeFile } from 'node:fs/promises';
+import { readRootFiles, readWorkflows, warnOfImage, type VersionsIn } from './project-files.ts';
+import { writeFile } from 'node:fs/promises';
 import { constants } from 'node:fs';
 
 export interface Initialised {
@@ -59,8 +60,7 @@ export interface Init {
   from?: string | undefined;
   /** Lets a user change the proposal. Nothing is written if it throws. */
   choose?: (proposal: InitProposal) => Promise<InitChoices>;
-  /** Returns the programs that an image lacks. Throws if the image cannot be examined. */
-  missingIn: (image: string, programs: readonly string[]) => Promise<string[]>;
+  versionsIn: VersionsIn;
 }
 
 /**
@@ -68,7 +68,7 @@ export interface Init {
  * there is a configuration, NOT_A_GIT_REPO, CONFIG_INVALID.
  */
 export async function initConfig(init: Init): Promise<Initialised> {
-  const { host, folder, force, missingIn } = init;
+  const { host, folder, force, versionsIn } = init;
   const facts = await inspectRepo(folder).catch(unlessEmpty);
   const root = facts?.root ?? folder;
   const found = await findRepoConfig(root);
@@ -78,7 +78,8 @@ export async function initConfig(init: Init): Promise<Initialised> {
     });
   const path = found?.path ?? join(root, 'halo.toml');
   const files = await readRootFiles(root);
-  const detected = guessGates(files, await readWorkflows(root));
+  const workflows = await readWorkflows(root);
+  const detected = guessGates(files, workflows);
   const imports = await listImports(root, init.from);
   const known = await discoverPrd({ repo: root, hint: '' }).then((at) => relative(root, at), unlessNoPrd);
   const proposal: InitProposal = {
@@ -111,7 +112,7 @@ export async function initConfig(init: Init): Promise<Initialised> {
   const { setup, gates, sources, hosts, keeps } = guess;
   const { config } = await readConfig({ host, folder: root, profile: undefined, set: [] });
   const warnings = [
-    ...(await warnOfTools(config.image, programsOf([...setup, ...gates]), missingIn)),
+    ...(await warnOfImage({ ...config, setup, gates }, findNeeds(files, workflows), versionsIn)),
     ...(await warnOfKept(root, keeps)),
     ...(await warnOfLeft(root, [...setup, ...gates])),
     ...(facts === undefined ? [] : await warnOfContents({ gitDir: facts.gitDir, commit: facts.head })),
@@ -153,19 +154,6 @@ function languageOf(files: ReadonlyMap<string, string>): string | undefined {
   return Object.entries(LANGUAGES).find(([file]) => files.has(file))?.[1];
 }
 
-async function warnOfTools(image: string, programs: string[], missingIn: Init['missingIn']): Promise<string[]> {
-  if (programs.length === 0) return [];
-  const missing = await missingIn(image, programs).catch((error: unknown) => toHaloError(error));
-  if (missing instanceof HaloError)
-    return [
-      `Whether the image ${image} has ${programs.join(', ')} could not be looked up: ${asClause(missing.message)}`,
-    ];
-  if (missing.length === 0) return [];
-  const are = missing.length === 1 ? 'is' : 'are';
-  const has = missing.length === 1 ? 'it' : 'them';
-  return [`${missing.join(', ')} ${are} not in the image ${image}: ${imageAdvice(has)}.`];
-}
-
 /** Git must ignore what setup installs, because all other untracked files are removed before the gates. */
 async function warnOfKept(root: string, keeps: readonly string[]): Promise<string[]> {
   const open = await findUnignoredFolders(root, keeps);
@@ -193,10 +181,6 @@ async function warnOfLeft(root: string, commands: readonly string[]): Promise<st
   return [`Add ${lines} to .gitignore: otherwise what setup and tests leave there is part of each change.`];
 }
 
-function asClause(message: string): string {
-  return message.endsWith('.') ? message : `${message}.`;
-}
-
 function unlessNoPrd(error: unknown): undefined {
   if (error instanceof HaloError && error.code === 'PRD_UNREADABLE') return undefined;
   throw error;
@@ -206,42 +190,3 @@ const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_TRUNC, O_WRONLY } = constants
 /** A repository may contain the file as a link to another place. */
 const NEW = O_WRONLY | O_CREAT | O_EXCL;
 const OVER = O_WRONLY | O_TRUNC | O_NOFOLLOW | O_NONBLOCK;
-
-const MAX_FILE_BYTES = 1024 * 1024;
-
-async function readRootFiles(root: string): Promise<Map<string, string>> {
-  const files = new Map<string, string>();
-  for (const entry of await readdir(root, { withFileTypes: true })) {
-    if (!entry.isFile()) continue;
-    const wanted = GUESS_FILES.includes(entry.name);
-    const text = wanted ? await readRegularText(join(root, entry.name), MAX_FILE_BYTES).catch(unlessRefused) : '';
-    files.set(entry.name, text);
-  }
-  return files;
-}
-
-const WORKFLOWS = '.github/workflows';
-const MAX_WORKFLOWS = 20;
-const MAX_WORKFLOW_BYTES = 32 * 1024;
-
-/** Sorted by name. Folders that are links are not followed. */
-async function readWorkflows(root: string): Promise<Workflow[]> {
-  const folder = join(root, WORKFLOWS);
-  if (!(await isInside(root, folder))) return [];
-  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
-  const names = entries
-    .filter((entry) => entry.isFile() && /^[\w.-]+\.ya?ml$/.test(entry.name))
-    .map(({ name }) => name);
-  const workflows: Workflow[] = [];
-  for (const name of names.sort().slice(0, MAX_WORKFLOWS)) {
-    const text = await readRegularText(join(folder, name), MAX_WORKFLOW_BYTES).catch(unlessRefused);
-    workflows.push(readWorkflow(`${WORKFLOWS}/${name}`, text));
-  }
-  return workflows;
-}
-
-/** A very long file, or one that is not a regular file, is ignored. */
-function unlessRefused(error: unknown): string {
-  if (error instanceof UnreadableFileError) return '';
-  throw error;
-}

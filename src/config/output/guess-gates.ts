@@ -7,6 +7,12 @@ import { workflowsOf, type Workflow } from './guess/workflows.ts';
 /** Files whose content is used for guessing; for others, such as lock files, only the name matters. */
 export const GUESS_FILES = [
   'package.json',
+  '.yarnrc.yml',
+  '.nvmrc',
+  '.node-version',
+  'go.mod',
+  'rust-toolchain',
+  'rust-toolchain.toml',
   'pyproject.toml',
   'requirements.txt',
   'requirements-dev.txt',

@@ -21,11 +21,12 @@ const host = () => hostOf(home);
 async function init(files: Record<string, string>, lacking: string[] | Error = []) {
   const repository = newRepository(files);
   const asked: [string, readonly string[]][] = [];
-  const missingIn = (image: string, programs: readonly string[]) => {
+  const versionsIn = (image: string, programs: readonly string[]) => {
     asked.push([image, programs]);
-    return lacking instanceof Error ? Promise.reject(lacking) : Promise.resolve(lacking);
+    if (lacking instanceof Error) return Promise.reject(lacking);
+    return Promise.resolve(new Map(programs.map((name) => [name, lacking.includes(name) ? undefined : ''])));
   };
-  const made = await initConfig({ host: host(), folder: repository.root, force: false, missingIn });
+  const made = await initConfig({ host: host(), folder: repository.root, force: false, versionsIn });
   return { ...made, asked, text: readFileSync(made.path, 'utf8') };
 }
 
@@ -174,7 +175,7 @@ describe('halo init in a repository of another tool', () => {
     const run = () => {
       const services = {
         initConfig: (options: Parameters<ReturnType<typeof composeServices>['initConfig']>[0]) =>
-          initConfig({ ...options, host: host(), missingIn: () => Promise.resolve([]) }),
+          initConfig({ ...options, host: host(), versionsIn: () => Promise.resolve(new Map([['npm', '']])) }),
       };
       return runCli(['init', ...words], { operations: openMemory(), services, cwd: repository.root, ...more });
     };

@@ -106,7 +106,8 @@ describe('incident linked-file: a link of a repository that leads out of it', ()
 
   it('is not written through by halo init', async () => {
     const host = hostOf(elsewhere);
-    const init = (force: boolean) => initConfig({ host, folder: root, force, missingIn: () => Promise.resolve([]) });
+    const init = (force: boolean) =>
+      initConfig({ host, folder: root, force, versionsIn: () => Promise.resolve(new Map()) });
     const target = join(elsewhere, 'config.toml');
     symlinkSync(target, join(root, 'halo.toml'));
     for (const force of [false, true]) await expect(init(force)).rejects.toMatchObject({ code: 'CONFIG_INVALID' });

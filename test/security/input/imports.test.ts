@@ -11,12 +11,12 @@ beforeEach(() => void (home = tempDir('halo-home')));
 
 const NODE = { 'package.json': '{"scripts": {"test": "x"}}' };
 const FIX_PLAN = '# Plan\n\n- [ ] Add the cart\n';
-const missingIn = () => Promise.resolve([]);
+const versionsIn = () => Promise.resolve(new Map<string, string>());
 const host = () => hostOf(home);
 
 async function init(files: Record<string, string>) {
   const { root } = newRepository(files);
-  const made = await initConfig({ host: host(), folder: root, force: false, missingIn });
+  const made = await initConfig({ host: host(), folder: root, force: false, versionsIn });
   return { ...made, text: readFileSync(made.path, 'utf8') };
 }
 
@@ -47,11 +47,11 @@ describe('incident imported-config: files of another tool in a repository', () =
     writeFileSync(join(outside, 'fix_plan.md'), FIX_PLAN);
     symlinkSync(join(outside, 'rc'), join(repository.root, '.hankrc'));
     symlinkSync(outside, join(repository.root, '.hank'));
-    const made = await initConfig({ host: host(), folder: repository.root, force: false, missingIn });
+    const made = await initConfig({ host: host(), folder: repository.root, force: false, versionsIn });
     expect(made).toMatchObject({ agent: 'codex', tasks: 0, imported: [], files: ['halo.toml'] });
     const other = newRepository({ ...NODE, '.hank/fix_plan.md': FIX_PLAN });
     symlinkSync(outside, join(other.root, '.halo'));
-    const writing = initConfig({ host: host(), folder: other.root, force: false, missingIn });
+    const writing = initConfig({ host: host(), folder: other.root, force: false, versionsIn });
     await expect(writing).rejects.toMatchObject({ code: 'USAGE' });
     expect([existsSync(join(outside, 'prds')), existsSync(join(other.root, 'halo.toml'))]).toEqual([false, false]);
   });

@@ -32,7 +32,7 @@ describe('a configuration that halo init writes', () => {
         host: hostOf(home),
         folder: repository.root,
         force: false,
-        missingIn: () => Promise.resolve([]),
+        versionsIn: () => Promise.resolve(new Map()),
       });
       const commit = repository.commit('halo');
       const { config } = await readConfig({ host: hostOf(home), folder: repository.root, profile: undefined, set: [] });

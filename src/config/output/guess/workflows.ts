@@ -7,11 +7,22 @@ export interface Workflow {
   path: string;
   /** Each command as a list of words. */
   commands: string[][];
+  /** Images of the services of its jobs. */
+  services?: string[];
+  /** Versions of programs that its steps set up, if they are literal. */
+  tools?: { program: string; version: string }[];
 }
 
 /** Reads the commands of a workflow's Linux jobs; empty if the text is not a workflow. */
 export function readWorkflow(path: string, text: string): Workflow {
-  return { path, commands: runsIn(parseYaml(text)).flatMap(parseCommands) };
+  const workflow = parseYaml(text);
+  const jobs = jobsIn(workflow);
+  return {
+    path,
+    commands: jobs.flatMap((job) => runsOf(job, workflow)).flatMap(parseCommands),
+    services: jobs.flatMap(servicesOf),
+    tools: jobs.flatMap(toolsOf),
+  };
 }
 
 /** Returns undefined for invalid YAML, excessive nesting or alias expansion. */
@@ -23,21 +34,53 @@ function parseYaml(text: string): unknown {
   }
 }
 
-function runsIn(workflow: unknown): string[] {
-  const { on, jobs, defaults } = asTable(workflow);
+/** The Linux jobs that a push or pull request starts. */
+function jobsIn(workflow: unknown): Record<string, unknown>[] {
+  const { on, jobs } = asTable(workflow);
   const triggers = typeof on === 'string' ? [on] : Array.isArray(on) ? (on as unknown[]) : Object.keys(asTable(on));
   if (!triggers.includes('push') && !triggers.includes('pull_request')) return [];
-  return Object.values(asTable(jobs)).flatMap((each) => {
-    const job = asTable(each);
-    const isForeign = /windows|macos/i.test(JSON.stringify(job['runs-on'] ?? ''));
-    if (isForeign || isElsewhere(asTable(defaults).run) || isElsewhere(asTable(job.defaults).run)) return [];
-    const steps = Array.isArray(job.steps) ? (job.steps as unknown[]) : [];
-    return steps
-      .filter((step) => !isElsewhere(step))
-      .flatMap((step) => {
-        const { run } = asTable(step);
-        return typeof run === 'string' ? [run] : [];
-      });
+  return Object.values(asTable(jobs))
+    .map(asTable)
+    .filter((job) => !/windows|macos/i.test(JSON.stringify(job['runs-on'] ?? '')));
+}
+
+function runsOf(job: Record<string, unknown>, workflow: unknown): string[] {
+  if (isElsewhere(asTable(asTable(workflow).defaults).run) || isElsewhere(asTable(job.defaults).run)) return [];
+  return stepsOf(job)
+    .filter((step) => !isElsewhere(step))
+    .flatMap((step) => {
+      const { run } = asTable(step);
+      return typeof run === 'string' ? [run] : [];
+    });
+}
+
+function stepsOf({ steps }: Record<string, unknown>): unknown[] {
+  return Array.isArray(steps) ? (steps as unknown[]) : [];
+}
+
+function servicesOf({ services }: Record<string, unknown>): string[] {
+  return Object.values(asTable(services)).flatMap((service) => {
+    const { image } = asTable(service);
+    return typeof image === 'string' && /^[\w./:-]{1,100}$/.test(image) ? [image] : [];
+  });
+}
+
+/** Actions that install a program, and their input with the version. */
+const SET_UP: readonly [action: RegExp, program: string, input: string][] = [
+  [/^actions\/setup-node@/, 'node', 'node-version'],
+  [/^actions\/setup-go@/, 'go', 'go-version'],
+  [/^pnpm\/action-setup@/, 'pnpm', 'version'],
+];
+
+function toolsOf(job: Record<string, unknown>): { program: string; version: string }[] {
+  return stepsOf(job).flatMap((step) => {
+    const { uses, with: inputs } = asTable(step);
+    const found = SET_UP.find(([action]) => typeof uses === 'string' && action.test(uses));
+    const value = found === undefined ? undefined : asTable(inputs)[found[2]];
+    const version = /^\d+(?:\.\d+){0,2}/.exec(
+      typeof value === 'number' ? String(value) : typeof value === 'string' ? value : '',
+    )?.[0];
+    return found === undefined || version === undefined ? [] : [{ program: found[1], version }];
   });
 }
 
