@@ -35,6 +35,8 @@ export interface DraftStory extends Omit<Story, 'storyKey' | 'dependsOn'> {
   /** Ids of the stories that must be done first. `loose`: the id need not be a story of the file. */
   dependsOn: { id: string; at: SourceLocation; loose?: true }[];
   mark: ProgressMark;
+  /** The name of the file that has the mark, if it is not that of the story. */
+  markFile?: string | undefined;
 }
 
 /** The content of a file as read by a dialect. */
@@ -76,6 +78,8 @@ export interface ReadFile {
   dialect: Dialect;
   /** Its stories, as they are after the rules across stories. */
   stories: DraftStory[];
+  /** The stories whose marks it has. */
+  marks: DraftStory[];
   /** What its notes say, as data. */
   warnings: PrdWarning[];
 }

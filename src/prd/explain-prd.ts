@@ -33,7 +33,8 @@ export function explainPrd(bytes: Uint8Array, path: string, as?: DialectId): Exp
   const { files, draft } = readPrdFile(bytes, path, { as });
   return files.flatMap((file) => {
     const lines = file.document.text.split('\n').map((text) => text.trim());
-    const read = { ...file, draft: { ...draft, stories: file.stories } };
+    const stories = file.document.format === 'json' ? file.marks : file.stories;
+    const read = { ...file, draft: { ...draft, stories } };
     const found =
       file.document.format === 'json' ? explainTree(read, file.document.json) : explainMarkdown(read, file.document);
     const of = defined({ file: file.name });
@@ -70,7 +71,8 @@ function explainTree({ document, draft }: Pick<ReadPart, 'document' | 'draft'>, 
   const visit = (value: JsonValue, meaning: Meaning): void => {
     const story = storyAt.get(value);
     const from = value.keyOffset ?? value.offset;
-    if (story?.mark.kind === 'word') note(from, value.end, { story: story.id, became: 'title and progress' });
+    if (story?.mark.kind === 'word')
+      note(from, value.end, { story: story.id, became: story.markFile ? 'progress' : 'title and progress' });
     else if (story !== undefined) {
       for (const [key, member] of value.members)
         visit(member, { story: story.id, ...meaningOf(meaningOfKey(key, member, story)) });

@@ -3,6 +3,7 @@ import type { Story, StoryStatus } from '../core/prd/prd.ts';
 import type { Draft, DraftStory, PrdDocument, ProgressMark } from './dialect.ts';
 import { applyEdits, progressOf, type Edit } from './json/edit-json.ts';
 import type { JsonValue } from './json/json-positions.ts';
+import { STORY_KEY } from './folder/folder-text.ts';
 import { readPrdFile } from './parse-prd.ts';
 import { digestStory, PROGRESS_KEYS } from './spec-hash.ts';
 
@@ -12,7 +13,7 @@ interface PrdVersions {
   /** For messages. */
   path: string;
   /** The story whose attempt changed the file. */
-  story: Pick<Story, 'id' | 'title' | 'description' | 'acceptance'>;
+  story: Pick<Story, 'id' | 'title' | 'description' | 'acceptance'> & { extra?: Story['extra'] };
 }
 
 export interface PrdChange {
@@ -71,12 +72,15 @@ function tryRead(bytes: Uint8Array, path: string): OneFile | undefined {
 /** Finds the story by id, title and criteria, or by its texts if it has no id; undefined if several match. */
 function findOwn({ draft }: OneFile, story: PrdVersions['story']): DraftStory | undefined {
   const looks = ({ title, acceptance }: PrdVersions['story']) => JSON.stringify([title, acceptance]);
-  const found = draft.stories.filter((each) =>
+  const key = story.extra?.[STORY_KEY];
+  const found = draft.stories.filter((each) => {
+    // An entry of sprint-status.yaml has no text to compare.
+    if (each.mark.kind === 'word' && each.id === key) return true;
     // Another PRD may have a story of the same id.
-    each.ownId === undefined
+    return each.ownId === undefined
       ? digestStory(each) === digestStory(story)
-      : each.id === story.id && looks(each) === looks(story),
-  );
+      : each.id === story.id && looks(each) === looks(story);
+  });
   return found.length === 1 ? found[0] : undefined;
 }
 

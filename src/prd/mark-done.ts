@@ -41,7 +41,7 @@ export function markDone(bytes: Uint8Array, path: string, progress: PrdProgress)
   };
   const texts = new Map<string | undefined, string>();
   for (const file of read.files) {
-    const edits = file.stories.flatMap((story) => editsOf(file, story));
+    const edits = file.marks.flatMap((story) => editsOf(file, story));
     if (edits.length > 0)
       texts.set(file.name, `${file.hadMark ? '\uFEFF' : ''}${applyEdits(file.document.text, edits)}`);
   }
@@ -84,7 +84,7 @@ function groupByDigest(stories: StoryIdentity[]): Map<string, StoryIdentity[]> {
   return groups;
 }
 
-function findEdits({ dialect, document, stories }: ReadFile, draft: DraftStory): Edit[] {
+function findEdits({ dialect, document, marks: stories }: ReadFile, draft: DraftStory): Edit[] {
   if (draft.mark.kind === 'boxes') return markCheckboxes(draft.mark, { tick: tickOf(document), stories });
   if (draft.mark.kind === 'none')
     throw new HaloError('PRD_INVALID', `halo does not mark ${draft.id}: ${draft.mark.why}.`);

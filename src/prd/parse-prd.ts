@@ -22,7 +22,9 @@ import {
 } from './diagnostics.ts';
 import { detectDialect, DIALECTS, type DialectId, matchesDialect } from './dialect-registry.ts';
 import type { ContextEntry, Dialect, Draft, DraftStory, FilesDraft, PrdDocument, ReadFile } from './dialect.ts';
-import { isFolderText, readFolderText } from './folder/folder-text.ts';
+import type { FolderOptions } from './folder/folder-reading.ts';
+import { isFolderText, readFolderText, type PrdFolder } from './folder/folder-text.ts';
+import { isBmadFolder, readBmadFolder } from './folder/read-bmad-folder.ts';
 import { readTaskFolder } from './folder/read-task-folder.ts';
 import { lineFinder } from './json/json-positions.ts';
 import { openDocument } from './open-document.ts';
@@ -90,7 +92,7 @@ export function readPrdFile(
 ): ReadPrd {
   const diagnostics: Diagnostics = { problems: [], warnings: [] };
   const { files, ...draft } = isFolderText(bytes)
-    ? readTaskFolder(readFolderText(bytes, path), { path, as, diagnostics })
+    ? readFolder(readFolderText(bytes, path), { path, as, diagnostics })
     : readOneFile(bytes, path, { as, isStrict, diagnostics });
   addTestsFirstDiagnostics(draft, diagnostics);
   reportLookAlikeIds(draft.stories, diagnostics);
@@ -109,13 +111,34 @@ export function readPrdFile(
     specHash: hashSpecification(draft),
   };
   const warnings = [...diagnostics.warnings, ...findCutTexts(prd)];
-  const byFile = new Map<string | undefined, DraftStory[]>(files.map(({ name }) => [name, []]));
-  for (const story of stories) byFile.get(story.at.file)?.push(story);
+  const byFile = groupByFile(stories, ({ at }) => at.file);
+  const byMark = groupByFile(stories, ({ at, markFile }) => markFile ?? at.file);
   return {
-    files: files.map((file) => ({ ...file, stories: byFile.get(file.name) ?? [] })),
+    files: files.map((file) => ({
+      ...file,
+      stories: byFile.get(file.name) ?? [],
+      marks: byMark.get(file.name) ?? [],
+    })),
     draft: { ...draft, stories },
     prd: { ...prd, warnings: describeWarnings(warnings) },
   };
+}
+
+function readFolder(folder: PrdFolder, options: FolderOptions): FilesDraft {
+  return isBmadFolder(folder) ? readBmadFolder(folder, options) : readTaskFolder(folder, options);
+}
+
+function groupByFile(
+  stories: DraftStory[],
+  fileOf: (story: DraftStory) => string | undefined,
+): Map<string | undefined, DraftStory[]> {
+  const groups = new Map<string | undefined, DraftStory[]>();
+  for (const story of stories) {
+    const group = groups.get(fileOf(story));
+    if (group === undefined) groups.set(fileOf(story), [story]);
+    else group.push(story);
+  }
+  return groups;
 }
 
 /** The paths of the files that a PRD was read from, below its own path; undefined: it is one file. Throws PRD_INVALID. */
@@ -135,7 +158,10 @@ function readOneFile(bytes: Uint8Array, path: string, { as, isStrict, diagnostic
   const draft = readDraft(dialect, document, diagnostics);
   if (isStrict) addContractDiagnostics(dialect.id, document, diagnostics);
   const { stories } = draft;
-  return { ...draft, files: [{ document, hadMark, dialect, stories, warnings: [...diagnostics.warnings] }] };
+  return {
+    ...draft,
+    files: [{ document, hadMark, dialect, stories, marks: stories, warnings: [...diagnostics.warnings] }],
+  };
 }
 
 /** Finds path and line of locations in a PRD. */

@@ -1,11 +1,18 @@
-import { opendir, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { opendir, readdir, realpath, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { HaloError } from '../core/failure/errors.ts';
 import type { PrdFile } from '../core/prd/prd.ts';
 import { mapConcurrent } from '../lib/async.ts';
 import { readRegularFile, UnreadableFileError } from '../lib/fs.ts';
 import { MAX_PRD_BYTES } from './decode-prd.ts';
-import { isFileName, isFolderText, isMarkdown, writeFolder, type PrdFolder } from './folder/folder-text.ts';
+import {
+  isFileName,
+  isFolderText,
+  isMarkdown,
+  STATUS_FILE,
+  writeFolder,
+  type PrdFolder,
+} from './folder/folder-text.ts';
 
 /** More entries than a folder of task files has. */
 const MAX_ENTRIES = 10_000;
@@ -16,7 +23,7 @@ const MAX_ENTRIES = 10_000;
  */
 export async function readPrdSource(path: string): Promise<PrdFile> {
   if ((await stat(path)).isDirectory()) {
-    const bytes = writeFolder(await readFolder(path));
+    const bytes = writeFolder((await readBmadFiles(path)) ?? (await readFolder(path)));
     if (bytes.length > MAX_PRD_BYTES) throw tooLarge(path, TOO_MUCH);
     return { path, bytes };
   }
@@ -65,6 +72,67 @@ async function readFolder(path: string): Promise<PrdFolder> {
   if (folder.files.length === 0 && !mayHaveTasks)
     throw Object.assign(new Error('it is a folder without task files'), { code: 'EISDIR' });
   return folder;
+}
+
+/** Where BMAD keeps the states of its stories, and the epics with their texts, below its folder for documents. */
+const STATES = ['', 'implementation-artifacts/', 'sprint-artifacts/', 'stories/'].map(
+  (folder) => `${folder}${STATUS_FILE}`,
+);
+const EPICS = ['', 'planning-artifacts/'];
+
+/** The epics of BMAD in a folder, and the states of their stories; undefined if it does not have both. */
+async function readBmadFiles(path: string): Promise<PrdFolder | undefined> {
+  const states = await findFirst(path, STATES);
+  if (states === undefined) return undefined;
+  const whole = await findFirst(
+    path,
+    EPICS.map((folder) => `${folder}epics.md`),
+  );
+  const names = whole === undefined ? await listEpics(path) : [whole];
+  if (names.length === 0) return undefined;
+  const files: PrdFolder['files'] = [];
+  let left = MAX_PRD_BYTES;
+  for (const name of [...names, states]) {
+    const bytes = await readFileOf(path, { name, left });
+    left -= bytes?.length ?? 0;
+    if (bytes !== undefined) files.push({ name, text: decode(bytes, join(path, name)) });
+  }
+  return { files, left: [] };
+}
+
+/** The first of these files that the folder has, without links. */
+async function findFirst(path: string, names: readonly string[]): Promise<string | undefined> {
+  const real = await realpath(path);
+  for (const name of names) {
+    const file = await realpath(join(real, name)).catch(() => undefined);
+    if (file === join(real, name) && (await stat(file)).isFile()) return name;
+  }
+  return undefined;
+}
+
+/** Epics that BMAD has split into one file each. */
+async function listEpics(path: string): Promise<string[]> {
+  const real = await realpath(path);
+  for (const folder of EPICS.map((each) => `${each}epics`)) {
+    const found = await readdir(join(real, folder), { withFileTypes: true }).catch(() => []);
+    const names = found.filter((entry) => entry.isFile() && isMarkdown(entry.name) && isFileName(entry.name));
+    const isOwn = (await realpath(join(real, folder)).catch(() => '')) === join(real, folder);
+    if (isOwn && names.length > 0) return names.slice(0, MAX_ENTRIES).map(({ name }) => `${folder}/${name}`);
+  }
+  return [];
+}
+
+/**
+ * The folder of BMAD that a file or folder of epics belongs to, if it also has the states of their stories: they are one
+ * PRD. Undefined for other paths.
+ */
+export async function findBmadFolder(path: string): Promise<string | undefined> {
+  if (!/^epics(?:\.md)?$/.test(basename(path))) return undefined;
+  for (const folder of [dirname(path), dirname(dirname(path))]) {
+    const files = (await readBmadFiles(folder).catch(() => undefined))?.files ?? [];
+    if (files.some(({ name }) => join(folder, name) === path || dirname(join(folder, name)) === path)) return folder;
+  }
+  return undefined;
 }
 
 /** Files that are read at the same time. */

@@ -167,7 +167,10 @@ function notWritten(path: string, why: string): HaloError {
 }
 
 /** A plan is one file. Throws PRD_INVALID. */
-function readPlan(bytes: Uint8Array, path: string): Omit<ReadFile, 'stories' | 'warnings'> & Omit<ReadPrd, 'files'> {
+function readPlan(
+  bytes: Uint8Array,
+  path: string,
+): Omit<ReadFile, 'stories' | 'marks' | 'warnings'> & Omit<ReadPrd, 'files'> {
   const { files, ...read } = readPrdFile(bytes, path);
   const [file] = files;
   if (file === undefined || file.name !== undefined) throw notUpdatable(path, DIALECTS['task-file']);

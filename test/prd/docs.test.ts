@@ -41,6 +41,16 @@ describe('docs/prd.md', () => {
     expect(files.map(({ name }) => name)).toEqual(['001.md', '002.md', 'epic.md']);
   });
 
+  test('has an example of epics with their states, which is read without warnings', () => {
+    const [, text = ''] = /^## Epics of BMAD with their states\n.*?^```json\n(.*?)^```$/ms.exec(DOCS) ?? [];
+    const { prd } = readPrdFile(toBytes(text), '_bmad-output');
+    expect(prd).toMatchObject({ dialect: 'markdown-stories', project: 'shop', warnings: [] });
+    expect(prd.stories.map(({ id, status, dependsOn }) => [id, status, dependsOn])).toEqual([
+      ['story-1.1', 'done', []],
+      ['story-1.2', 'pending', ['story-1.1']],
+    ]);
+  });
+
   test.each(examples)('has an example of %s that can be written in every other dialect', (_name, text) => {
     const { stories } = readPrdFile(toBytes(text), 'prd').prd;
     // hanuman wants criteria for each story.

@@ -200,6 +200,101 @@ describe('marks in a folder', () => {
   });
 });
 
+const STATES = `project: shop
+story_location: docs/stories
+development_status:
+  epic-1: contexted
+  1-1-add-the-model: done
+  1-2-add-the-total: ready-for-dev # soon
+  1-3-fix-rounding: backlog
+`;
+const story = (id: string, needs: string) =>
+  `### Story ${id}: Do ${id}\n\n**Acceptance Criteria:**\n\n- ${id} works\n\n**Prerequisites:** ${needs}\n\n`;
+const BMAD = {
+  'epics/epic-1.md': `# Epic 1: Cart\n\n${story('1.1', 'None')}${story('1.2', 'Story 1.1')}`,
+  'epics/epic-2.md': `# Epic 2: Tax\n\n${story('2.1', 'Story 1.2, 1.1 (the model)')}`,
+  'epics/index.md': '# Epics\n\n- [Epic 1](./epic-1.md)\n',
+  'stories/sprint-status.yaml': STATES,
+};
+
+describe('epics of BMAD with their states in another file', () => {
+  test('have the texts of the epics and the states of the entries', () => {
+    const prd = parsePrd(folderOf(BMAD), 'docs');
+    expect(prd).toMatchObject({ dialect: 'markdown-stories', project: 'shop' });
+    expect(
+      prd.stories.map(({ id, status, acceptance, dependsOn, extra }) => [
+        id,
+        status,
+        acceptance,
+        dependsOn,
+        extra['story key'],
+      ]),
+    ).toEqual([
+      ['story-1.1', 'done', ['1.1 works'], [], '1-1-add-the-model'],
+      ['story-1.2', 'pending', ['1.2 works'], ['story-1.1'], '1-2-add-the-total'],
+      ['story-2.1', 'pending', ['2.1 works'], ['story-1.2', 'story-1.1'], undefined],
+      ['1-3-fix-rounding', 'pending', [], [], undefined],
+    ]);
+    expect(prd.warnings).toEqual([
+      'not read, because it has no story of BMAD: epics/index.md',
+      'not in sprint-status.yaml, so their states are those of the epics: story-2.1',
+    ]);
+  });
+
+  test('are marked in the file of the states, and without an entry in the epics', () => {
+    const bytes = folderOf(BMAD);
+    const { stories } = parsePrd(bytes, 'docs');
+    const landed = stories.filter(({ status }) => status !== 'done');
+    const { bytes: marked } = markDone(bytes, 'docs', { landed, before: [] });
+    const decoder = new TextDecoder();
+    expect(changedFiles(bytes, marked!, 'docs').map(({ name, after }) => [name, decoder.decode(after)])).toEqual([
+      ['epics/epic-2.md', BMAD['epics/epic-2.md'].replace('Do 2.1', 'Do 2.1 ✅')],
+      ['stories/sprint-status.yaml', STATES.replace('ready-for-dev', 'done').replace('backlog', 'done')],
+    ]);
+  });
+
+  test('may be marked by their own story alone', () => {
+    const own = parsePrd(folderOf(BMAD), 'docs').stories[1]!;
+    const judge = (after: string) =>
+      judgePrdChange({ before: toBytes(STATES), after: toBytes(after), path: 'sprint-status.yaml', story: own });
+    expect(judge(STATES.replace('ready-for-dev', 'done'))?.isOwnMark).toBe(true);
+    expect(judge(STATES.replace('backlog', 'done'))?.isOwnMark).toBe(false);
+  });
+
+  test('are explained with the file of each line', () => {
+    const lines = explainPrd(folderOf(BMAD), 'docs').filter(({ file }) => file === 'stories/sprint-status.yaml');
+    expect(lines.map(({ line, story: id, became }) => [line, id, became])).toEqual([
+      [1, undefined, 'name of the project'],
+      [2, undefined, 'not read'],
+      [4, undefined, 'not read'],
+      [5, 'story-1.1', 'progress'],
+      [6, 'story-1.2', 'progress'],
+      [7, '1-3-fix-rounding', 'title and progress'],
+    ]);
+  });
+
+  test.each<[name: string, files: Record<string, string>, message: string]>([
+    [
+      'without states',
+      { ...BMAD, 'stories/sprint-status.yaml': 'tasks:\n  - a\n' },
+      'sprint-status.yaml: The file has no map `development_status`',
+    ],
+    ['without a story', { 'epics.md': '# Epics\n', 'sprint-status.yaml': STATES }, 'The epics have no stories'],
+    [
+      'with a story twice',
+      { ...BMAD, 'epics/epic-3.md': story('2.1', 'None') },
+      'docs/epics/epic-3.md:1: the story of line 1: the id "story-2.1" is already used by epics/epic-2.md',
+    ],
+    [
+      'with a cycle',
+      { ...BMAD, 'epics/epic-3.md': `${story('3.1', 'Story 3.2')}${story('3.2', 'Story 3.1')}` },
+      'docs/epics/epic-3.md:1: the story of line 1: dependency cycle',
+    ],
+  ])('%s are refused with file and line', (_name, files, message) => {
+    expect(() => parsePrd(folderOf(files), 'docs')).toThrow(message);
+  });
+});
+
 describe('the text of a folder', () => {
   test('is the same whatever the order of its files', () => {
     const turned = Object.fromEntries(Object.entries(BACKLOG).reverse());

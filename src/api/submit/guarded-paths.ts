@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { realpath } from 'node:fs/promises';
-import { isAbsolute, relative, sep } from 'node:path';
+import { isAbsolute, join, relative, sep } from 'node:path';
 import type { ProtectedPath } from '../../core/journal/run-created.ts';
 import type { Config } from '../../config/config.ts';
 import { findNamedPaths, type OwnSetting } from '../../git/protect/named-paths.ts';
@@ -8,7 +8,7 @@ import type { GitSetting } from '../../git/process/git-settings.ts';
 import { listFiles } from '../../git/objects/trees.ts';
 import { namedFiles } from '../../worker/story-prompt.ts';
 import type { PrdFile } from '../../core/prd/prd.ts';
-import { readFolderText } from '../../prd/folder/folder-text.ts';
+import { isTaskFolder, readFolderText } from '../../prd/folder/folder-text.ts';
 import { filesOfPrd } from '../../prd/parse-prd.ts';
 
 interface GuardQuery {
@@ -65,17 +65,21 @@ function filesIn({ git, model, network, secrets }: GuardQuery['config']): OwnSet
 
 /**
  * The paths of a PRD below a folder: as named, and with links resolved. A folder of tasks counts as a whole, because a new
- * file in it is a new task; if it is the top of the repository, only its tasks do.
+ * file in it is a new task; if it is the top of the repository, or one of BMAD, only the
+ * files of the PRD do.
  */
 async function pathsBelow(root: string, prd: PrdFile, remote: boolean): Promise<string[]> {
   const { path } = prd;
   if (!isAbsolute(path)) return [];
   const real = remote ? path : await realpath(path).catch(() => path);
+  const names = filesOfPrd(prd);
   const paths = [path, real].flatMap((each) => {
     const below = relative(root, each);
-    return below === '' ? (filesOfPrd(prd) ?? []) : [below];
+    return names === undefined || (below !== '' && isTaskFolder(names))
+      ? [below]
+      : names.map((name) => join(below, name));
   });
-  return [...new Set(paths)].filter((each) => !isAbsolute(each) && each.split(sep)[0] !== '..');
+  return [...new Set(paths)].filter((each) => !isAbsolute(each) && each !== '' && each.split(sep)[0] !== '..');
 }
 
 /** Files of the commit with the same bytes: a PRD that came over the network may also be in the repository. */

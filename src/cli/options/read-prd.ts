@@ -58,7 +58,8 @@ async function readInput(file: string, { what, hint }: { what: string; hint: str
     if (isFIFO) return await readPipe(createReadStream(path));
     if (what === 'PRD') {
       (await import('../../prd/decode-prd.ts')).assertPrdSize(size, path);
-      return await (await import('../../prd/prd-source.ts')).readPrdSource(path);
+      const { findBmadFolder, readPrdSource } = await import('../../prd/prd-source.ts');
+      return await readPrdSource((await findBmadFolder(path)) ?? path);
     }
     return { path, bytes: new Uint8Array(await readRegularFile(path, MAX_BYTES)) };
   } catch (cause) {

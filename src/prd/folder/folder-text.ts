@@ -15,6 +15,12 @@ export interface PrdFolder {
   left: { name: string; why: string }[];
 }
 
+/** The file with the states of the stories of BMAD. */
+export const STATUS_FILE = 'sprint-status.yaml';
+
+/** The field of a story with its key in that file. */
+export const STORY_KEY = 'story key';
+
 const KEY = 'halo-folder';
 const START = /^\s{0,1000}\{\s{0,1000}"halo-folder"/;
 
@@ -84,7 +90,12 @@ export function changedFiles(
 /** Whether a path is one of the files of a folder of tasks, or of Markdown files of the folder itself, which may be tasks. */
 export function isOfFolder(path: string, { folder, names }: { folder: string; names: readonly string[] }): boolean {
   const below = folder === '' ? path : path.startsWith(`${folder}/`) ? path.slice(folder.length + 1) : '';
-  return names.includes(below) || (!below.includes('/') && isMarkdown(below));
+  return names.includes(below) || (isTaskFolder(names) && !below.includes('/') && isMarkdown(below));
+}
+
+/** Whether a folder, by the names of its files, has a task in each; otherwise it also has other files than the PRD. */
+export function isTaskFolder(names: readonly string[]): boolean {
+  return names.every((name) => !name.includes('/') && isMarkdown(name));
 }
 
 /** Whether a name is that of a Markdown file. */

@@ -9,15 +9,8 @@ import { readFrontMatter } from '../markdown/front-matter.ts';
 import { textOfLines } from '../markdown/read-surroundings.ts';
 import { assertLineCount, assertReadable } from '../open-document.ts';
 import { renameDoneDuplicates } from '../story/story-ids.ts';
+import { addWarnings, inFile, noteLeft, type FolderOptions } from './folder-reading.ts';
 import type { FolderFile, PrdFolder } from './folder-text.ts';
-
-interface FolderOptions {
-  /** For messages. */
-  path: string;
-  /** The dialect that the user wants. */
-  as: string | undefined;
-  diagnostics: Diagnostics;
-}
 
 /** The description of an epic of CCPM, beside its tasks. */
 const EPIC = 'epic.md';
@@ -43,15 +36,14 @@ export function readTaskFolder(folder: PrdFolder, { path, as, diagnostics }: Fol
     if (!taskFile.detects(file.document)) left.push({ name: each.name, why: whyNoTask(file.document) });
     else {
       assertReadable(file.document, `${path}/${each.name}`);
-      const stories = isEpic ? [] : readTaskFile(file.document, own, nameOf(each)).map((story) => inFile(story, each));
+      const stories = isEpic
+        ? []
+        : readTaskFile(file.document, own, nameOf(each)).map((story) => inFile(story, each.name));
       if (isEpic) Object.assign(draft, readEpic(file.document, own));
-      files.push({ ...file, name: each.name, dialect: taskFile, stories, warnings: own.warnings });
+      files.push({ ...file, name: each.name, dialect: taskFile, stories, marks: stories, warnings: own.warnings });
     }
     for (const problem of own.problems) diagnostics.problems.push({ ...problem, file: each.name });
-    for (const { story, ...remark } of own.warnings) {
-      const text = story === undefined ? `${each.name}: ${remark.text}` : remark.text;
-      diagnostics.warnings.push({ ...remark, story, text });
-    }
+    addWarnings(own.warnings, each.name, diagnostics);
   }
   const found = files.flatMap(({ stories }) => stories);
   if (found.length === 0 && diagnostics.problems.length === 0) throw noTasks(path, left);
@@ -69,15 +61,6 @@ function openFile({ name, text }: FolderFile, path: string): { document: Markdow
 /** CCPM names tasks by their files. */
 function nameOf({ name }: FolderFile): string {
   return oneLine(name.replace(/\.\w+$/, ''));
-}
-
-function inFile(story: DraftStory, { name }: FolderFile): DraftStory {
-  const at = { where: story.at.where, offset: story.at.offset, file: name };
-  return {
-    ...story,
-    at,
-    dependsOn: story.dependsOn.map((needed) => ({ ...needed, at: { ...at, where: needed.at.where } })),
-  };
 }
 
 function hasId(document: MarkdownDocument): boolean {
@@ -108,14 +91,6 @@ function noTasks(path: string, left: PrdFolder['left']): HaloError {
       ? `Name ${path}/tasks.`
       : 'A task file has front matter with `status` and `id`, `title` or `name`. Pass a file of the folder, or submit each as a PRD with `halo queue`.',
   });
-}
-
-/** One note for each reason. */
-function noteLeft(left: PrdFolder['left'], { warnings }: Diagnostics): void {
-  const reasons = new Map<string, string[]>();
-  for (const { name, why } of left) reasons.set(why, [...(reasons.get(why) ?? []), name]);
-  for (const [why, names] of reasons)
-    warnings.push({ story: undefined, text: `not read, because ${why}: ${listSome(names, MAX_NAMED)}` });
 }
 
 /** Dependencies as ids of the tasks: they may name another case, or only the beginning of a file's name (`001`). */

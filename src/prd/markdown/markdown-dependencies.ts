@@ -67,7 +67,7 @@ export function resolver(stories: Named[]): Resolve {
   const ids = new Set(stories.map(({ id }) => id));
   const hasIds = stories.some(({ ownId }) => ownId !== undefined);
   return (reference) => {
-    const spellings = [reference, findLeadingId(reference)?.id, slugOf(reference)];
+    const spellings = [reference, findLeadingId(reference)?.id, slugOf(reference), storyIdOf(reference)];
     const known = spellings.find((spelling) => spelling !== undefined && ids.has(spelling));
     const position = /^#?(\d{1,6})$/.exec(reference)?.[1];
     if (known !== undefined && !RANGE.test(reference)) return [known];
@@ -123,6 +123,12 @@ function idsOfRange(reference: string, numbered: NumberedIds): string[] {
   return [];
 }
 
+/** `Story 1.2` or `1.2 (the total)` as the id of a heading such as `### Story 1.2: Title`. */
+function storyIdOf(reference: string): string | undefined {
+  const number = /^(?:story\s)?(\d{1,4}\.\d{1,4}[a-z]?)(?:\s\([^()]{0,200}\))?$/i.exec(reference)?.[1];
+  return number === undefined ? undefined : `story-${number.toLowerCase()}`;
+}
+
 interface Linking {
   resolve: Resolve;
   diagnostics: Diagnostics;
@@ -142,7 +148,9 @@ export function linkReferences(
   const needed = new Map<string, DraftStory['dependsOn'][number]>();
   for (const { text, loose } of references) {
     const known = resolve(text);
-    const ids = known.length > 0 || !looksLikeId(text) ? known : [text];
+    // A story of another file of the folder, if it is loose.
+    const other = looksLikeId(text) ? text : loose ? storyIdOf(text) : undefined;
+    const ids = known.length > 0 || other === undefined ? known : [other];
     for (const id of ids) needed.set(id, { id, at: story.at, ...(loose ? { loose: true } : {}) });
     if (ids.length === 0)
       addWarning({ diagnostics }, story.id, `"${oneLine(text)}" is not an id, so it is not a dependency`);

@@ -75,6 +75,27 @@ describe('incident task-folder: a folder of tasks with hostile entries', () => {
   });
 });
 
+describe('incident task-folder: a folder of BMAD with links', () => {
+  it('does not have what a link leads to: neither epics nor states, nor folders of them', async () => {
+    const states = 'development_status:\n  1-1-a: done\n';
+    const epics = '### Story 1.1: A\n\n**Acceptance Criteria:**\n\n- a\n';
+    mkdirSync(join(elsewhere, 'epics'));
+    writeFileSync(join(elsewhere, 'sprint-status.yaml'), states);
+    writeFileSync(join(elsewhere, 'epics/1.md'), epics);
+    symlinkSync(join(elsewhere, 'sprint-status.yaml'), join(folder, 'sprint-status.yaml'));
+    symlinkSync(elsewhere, join(folder, 'stories'));
+    writeFileSync(join(folder, 'epics.md'), epics);
+    expect(await filesIn(folder)).toEqual(['epics.md', 'task-1.md']);
+    mkdirSync(join(folder, 'sprint-artifacts'));
+    writeFileSync(join(folder, 'sprint-artifacts/sprint-status.yaml'), states);
+    expect(await filesIn(folder)).toEqual(['epics.md', 'sprint-artifacts/sprint-status.yaml']);
+    rmSync(join(folder, 'epics.md'));
+    symlinkSync(join(elsewhere, 'epics/1.md'), join(folder, 'epics.md'));
+    symlinkSync(join(elsewhere, 'epics'), join(folder, 'epics'));
+    expect(await filesIn(folder)).toEqual(['task-1.md']);
+  });
+});
+
 describe('incident folder-text: the text of a folder from a client, or in a file', () => {
   it.each(['../secret.md', '/etc/x.md', 'a/../../x.md', 'a//b.md', './a.md', '.git/x.md', '', 'a\nb.md', 'a\u202e.md'])(
     'may not have the file %j',
@@ -166,7 +187,7 @@ describe('incident folder-marks: a folder of tasks that changes while its storie
 });
 
 describe('incident added-task: a story that adds a task to the folder of its PRD', () => {
-  it('needs approval: the folder is guarded as a whole, and at the top of a repository its tasks are', async () => {
+  it('needs approval: the folder is guarded as a whole; at the top of a repository, and of BMAD, its files are', async () => {
     const root = join(home, 'other');
     const commit = makeRepo(root, { 'tasks/a.md': backlogTask(1), 'b.md': backlogTask(2), 'README.md': '# A\n' });
     const { config } = resolveConfig({ cwd: root });
@@ -177,6 +198,10 @@ describe('incident added-task: a story that adds a task to the folder of its PRD
       );
     expect(await guarded(join(root, 'tasks'))).toEqual(['tasks']);
     expect(await guarded(root)).toEqual(['b.md']);
+    mkdirSync(join(root, 'docs'));
+    writeFileSync(join(root, 'docs/sprint-status.yaml'), 'development_status:\n  1-1-a: backlog\n');
+    writeFileSync(join(root, 'docs/epics.md'), '### Story 1.1: A\n\n**Acceptance Criteria:**\n\n- a\n');
+    expect(await guarded(join(root, 'docs'))).toEqual(['docs/epics.md', 'docs/sprint-status.yaml']);
     expect(await guarded(join(root, 'tasks'), true)).toEqual(['tasks/a.md']);
   });
 });
