@@ -7,34 +7,27 @@ import { isForbiddenInRepository } from '../trust/trust.ts';
 type ChosenSettings = ReadonlyMap<string, unknown>;
 
 /**
- * Renders the commented `halo.toml` for `halo init`, with the values guessed from the repository and those that were
- * chosen.
+ * Renders `halo.toml` for `halo init`, with the values guessed from the repository and those that were chosen: only what is
+ * specific to the repository, because the reference describes all settings.
  */
 export function renderInitTemplate(guess: Required<Guess>, chosen: ChosenSettings = new Map()): string {
-  const tables = [...chosen.keys()].flatMap((key) => (key.includes('.') ? [key.slice(0, key.lastIndexOf('.'))] : []));
   return [
-    '# Configuration of halo for this repository. `halo config show` prints every value and its origin.',
+    '# How halo works in this repository. All settings, with their defaults: docs/configuration.md of halo, or',
+    '# `halo config show`.',
     '',
-    ...about('agent'),
     `agent = ${JSON.stringify(chosen.get('agent') ?? CONFIG_KEYS.get('agent')?.default)}`,
     ...(chosen.has('agents.command.run') ? [] : OWN_SCRIPT),
     '',
-    ...about('setup'),
+    '# Installs dependencies, with a network; gates and agent have none.',
     ...renderSetup(guess),
-    '',
-    ...about('gates'),
+    '# Commands that must all exit 0 before a story lands.',
     ...renderGates(guess),
-    '',
-    ...about('image'),
-    `# image = ${preset('image')}`,
+    `# image = ${JSON.stringify(CONFIG_KEYS.get('image')?.default)}`,
     '',
     ...renderEnv(guess),
-    ...[...new Set([...TABLES, ...tables])].flatMap((table) => renderTable(table, guess, chosen)),
+    ...renderTables(guess, chosen),
   ].join('\n');
 }
-
-/** The tables in a new file; docs/configuration.md lists all of them. */
-const TABLES = ['network', 'limits', 'run', 'retry', 'land', 'git'];
 
 /** Only a comment: a table here would include the settings below it. */
 const OWN_SCRIPT = [
@@ -65,44 +58,30 @@ function renderEnv({ env, keeps }: Required<Guess>): string[] {
   return ['[env]', `# ${why}`, ...lines, ''];
 }
 
-function renderTable(table: string, guess: Required<Guess>, chosen: ChosenSettings): string[] {
-  // Keys without a default have no value to uncomment; rarely used nested keys are only in the docs.
-  const isCommon = (name: string) => CONFIG_KEYS.get(name)?.default !== undefined && name.split('.').length === 2;
-  const keys = [...CONFIG_KEYS.keys()].filter(
-    (name) =>
-      name.slice(0, name.lastIndexOf('.')) === table &&
-      !isForbiddenInRepository(name) &&
-      (chosen.has(name) || isCommon(name)),
-  );
-  const lines = keys.flatMap((key) => [
-    ...about(key),
-    chosen.has(key) ? assign(key, chosen.get(key)) : renderKey(key, guess),
+/** The tables with values, and the one that opens the network of setup. */
+function renderTables(guess: Required<Guess>, chosen: ChosenSettings): string[] {
+  const values = new Map<string, unknown>([...networkOf(guess), ...chosen]);
+  const tableOf = (key: string) => key.slice(0, key.lastIndexOf('.'));
+  const keys = [...values.keys()].filter((key) => key.includes('.') && !isForbiddenInRepository(key));
+  return [...new Set(keys.map(tableOf))].flatMap((table) => [
+    `[${table}]`,
+    ...keys.filter((key) => tableOf(key) === table).map((key) => assign(key, values.get(key))),
+    '',
   ]);
-  return [`[${table}]`, ...lines, ''];
+}
+
+function networkOf({ setup, hosts }: Required<Guess>): [key: string, value: string[]][] {
+  const found: [string, string[]][] = [
+    ['network.registries', registriesOf(setup)],
+    ['network.allow', hosts],
+  ];
+  return found.filter(([, values]) => values.length > 0);
 }
 
 /** JSON strings, numbers and lists of them are valid TOML. */
 function assign(key: string, value: unknown): string {
-  return `${key.slice(key.lastIndexOf('.') + 1)} = ${JSON.stringify(value)}`;
-}
-
-function renderKey(key: string, { setup, hosts }: Required<Guess>): string {
-  const name = key.slice(key.lastIndexOf('.') + 1);
-  const registries = key === 'network.registries' ? registriesOf(setup) : [];
-  const guessed = key === 'network.allow' ? hosts : registries;
-  if (guessed.length > 0) return `${name} = ${renderList(guessed)}`;
-  return `# ${name} = ${key === 'network.allow' ? '["packages.example.com:443"]' : preset(key)}`;
-}
-
-/** Converts the Markdown description of a key to comment lines. */
-function about(key: string): string[] {
-  const meaning = CONFIG_KEYS.get(key)?.meaning ?? '';
-  const text = meaning.replaceAll('`', '').replace(/\[([^\]]+)\]\([^)]*\)/g, '$1');
-  return [...text.matchAll(/\S.{0,97}(?=\s|$)/g)].map(([line]) => `# ${line}`);
-}
-
-function preset(key: string): string {
-  return JSON.stringify(CONFIG_KEYS.get(key)?.default);
+  const text = Array.isArray(value) ? renderList(value as string[]) : JSON.stringify(value);
+  return `${key.slice(key.lastIndexOf('.') + 1)} = ${text}`;
 }
 
 function renderList(commands: readonly string[]): string {
