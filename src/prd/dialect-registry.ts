@@ -11,6 +11,7 @@ import { cursorPlan, taskFile } from './dialects/front-matter-dialects.ts';
 import { taskIndex } from './dialects/task-index.ts';
 import { hanuman } from './dialects/hanuman.ts';
 import { lever } from './dialects/lever.ts';
+import { linear } from './dialects/linear.ts';
 
 /** All dialects by id, in detection order: the most specific ones first. */
 export const DIALECTS = {
@@ -23,6 +24,7 @@ export const DIALECTS = {
   'sprint-status': sprintStatus,
   beads,
   issues,
+  linear,
   grouped,
   array,
   stories,

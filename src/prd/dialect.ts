@@ -11,8 +11,8 @@ export type ProgressMark =
   | { kind: 'json'; at: JsonValue; doneWord?: string }
   /** A mark would move text. `why` ends a sentence. */
   | { kind: 'none'; why: string }
-  /** The word itself: a value of a map from ids to words. */
-  | { kind: 'word'; at: JsonValue }
+  /** The word itself, such as a value of a map from ids to words. `entry`: the object of the story, if there is one. */
+  | { kind: 'word'; at: JsonValue; doneWord?: string; entry?: JsonValue }
   /**
    * Offsets of the characters between the brackets, and the status word. `sign` is appended to the heading or bullet that
    * ends at `headingEnd`; without boxes, word and sign, ✅ is.

@@ -56,7 +56,11 @@ const UNREAD: Meaning = { became: 'not read', unread: true };
 function explainTree({ document, draft }: Pick<ReadPart, 'document' | 'draft'>, root: JsonValue): Map<number, Meaning> {
   const lineOf = lineFinder(document.text);
   const storyAt = new Map<JsonValue, DraftStory>(
-    draft.stories.flatMap((story) => ('at' in story.mark ? [[story.mark.at, story] as const] : [])),
+    draft.stories.flatMap((story) => {
+      const { mark } = story;
+      if (mark.kind === 'word') return [[mark.entry ?? mark.at, story] as const];
+      return 'at' in mark ? [[mark.at, story] as const] : [];
+    }),
   );
   const outer = new Set([...storyAt.keys()].flatMap(ancestorsOf));
   const starts = new Map<number, Meaning[]>();
@@ -71,7 +75,7 @@ function explainTree({ document, draft }: Pick<ReadPart, 'document' | 'draft'>, 
   const visit = (value: JsonValue, meaning: Meaning): void => {
     const story = storyAt.get(value);
     const from = value.keyOffset ?? value.offset;
-    if (story?.mark.kind === 'word')
+    if (story?.mark.kind === 'word' && story.mark.entry === undefined)
       note(from, value.end, { story: story.id, became: story.markFile ? 'progress' : 'title and progress' });
     else if (story !== undefined) {
       for (const [key, member] of value.members)
@@ -145,6 +149,8 @@ const NAMES: Record<string, string> = {
 function meaningOfKey(key: string, member: JsonValue, story: DraftStory): string | undefined {
   const { value } = member;
   if (value === story.title && value !== story.id) return 'title';
+  if (value === story.id) return 'id';
+  if (story.dependsOn.some(({ id }) => leafTexts(value).includes(id))) return 'dependencies';
   const known = canonicalKey(key);
   const [field] = Object.entries(FIELDS).find(([, { keys }]) => keys.includes(known)) ?? [];
   if (field === 'looseNeeds') return NAMES.looseNeeds ?? '';

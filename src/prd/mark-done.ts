@@ -91,7 +91,9 @@ function findEdits({ dialect, document, marks: stories }: ReadFile, draft: Draft
   const isYaml = document.format === 'markdown' || document.form === 'yaml';
   if (draft.mark.kind === 'word') {
     const words = stories.flatMap(({ mark }) => (mark.kind === 'word' ? [String(mark.at.value)] : []));
-    return [replaceWord(draft.mark.at, chooseDoneWord(words, 'done'), { text: document.text, isYaml })];
+    return [
+      replaceWord(draft.mark.at, chooseDoneWord(words, draft.mark.doneWord ?? 'done'), { text: document.text, isYaml }),
+    ];
   }
   const places = stories.flatMap(({ mark, status }) => (mark.kind === 'json' ? [{ at: mark.at, status }] : []));
   const done = places.filter(({ status }) => status === 'done').map(({ at }) => at);

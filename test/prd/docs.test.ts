@@ -11,7 +11,7 @@ const examples = [...DOCS.matchAll(/^### `([\w-]+)`\n\n```(?:json|jsonl|yaml|mar
 );
 
 /** Their files have no place for criteria. */
-const WITHOUT_CRITERIA = ['issues', 'sprint-status', 'cursor-plan', 'task-index'];
+const WITHOUT_CRITERIA = ['issues', 'linear', 'sprint-status', 'cursor-plan', 'task-index'];
 
 describe('docs/prd.md', () => {
   test('lists every dialect, in the order of detection', () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { HaloError } from '../../../src/core/failure/errors.ts';
+import { explainPrd } from '../../../src/prd/explain-prd.ts';
 import { judgePrdChange } from '../../../src/prd/judge-change.ts';
 import { markDone } from '../../../src/prd/mark-done.ts';
 import { parsePrd } from '../../../src/prd/parse-prd.ts';
@@ -253,5 +254,90 @@ describe('the sprint status of BMAD', () => {
     ['  1-1-cart: done\n  cleanup: done\n', 'keys of other things than stories are left out: cleanup'],
   ])('a note names what is unknown in %j', (body, note) => {
     expect(read(`development_status:\n${body}`, 'sprint-status.yaml').warnings).toContain(note);
+  });
+});
+
+describe("issues of Linear's API", () => {
+  const node = (number: number, more: object = {}) => ({
+    id: `uuid-${number}`,
+    identifier: `ENG-${number}`,
+    title: `Do ${number}`,
+    description: `Text ${number}.`,
+    priority: 0,
+    state: { name: 'Todo', type: 'unstarted' },
+    ...more,
+  });
+  const answer = (nodes: object[], more: object = {}) =>
+    JSON.stringify({ data: { issues: { nodes, ...more } } }, null, 2);
+  const state = (name: string, type?: string) => ({ state: { name, ...(type !== undefined && { type }) } });
+
+  test.each<[what: string, more: object, story: object]>([
+    ['an urgent one', { priority: 1 }, { priority: 0 }],
+    ['a low one', { priority: 4 }, { priority: 3 }],
+    ['one without a priority', {}, { priority: undefined, status: 'pending' }],
+    ['a started one', state('Building', 'started'), { status: 'in_progress' }],
+    ['a completed one', state('Shipped', 'completed'), { status: 'done' }],
+    ['a canceled one', state('Nope', 'canceled'), { status: 'skipped' }],
+    ['a duplicate', state('Twin', 'duplicate'), { status: 'skipped' }],
+    ['one with the name of its state only', state('Done'), { status: 'done' }],
+    ['one with labels', { labels: { nodes: [{ name: 'cart' }] } }, { extra: { labels: ['cart'] } }],
+  ])('%s is a story with its identifier', (_what, more, story) => {
+    const prd = read(answer([node(7, more)]));
+    expect(prd.dialect).toBe('linear');
+    expect(prd.stories).toMatchObject([{ id: 'ENG-7', title: 'Do 7', description: 'Text 7.', ...story }]);
+  });
+
+  test('the list alone, and one of a team, are read as well', () => {
+    expect(read(JSON.stringify([node(1)])).dialect).toBe('linear');
+    expect(read(JSON.stringify({ data: { team: { issues: { nodes: [node(1)] } } } })).dialect).toBe('linear');
+    expect(read(JSON.stringify([{ identifier: 'ENG-1', title: 'a', state: 'open' }])).dialect).not.toBe('linear');
+  });
+
+  test('relations that block are dependencies, from both sides', () => {
+    const relation = (type: string, identifier: string) => ({ type, issue: { identifier } });
+    const blocked = { inverseRelations: { nodes: [relation('blocks', 'ENG-1'), relation('related', 'ENG-3')] } };
+    const blocks = { relations: { nodes: [{ type: 'blocks', relatedIssue: { identifier: 'ENG-3' } }] } };
+    const away = { inverseRelations: { nodes: [relation('blocks', 'OPS-9')] } };
+    const page = { pageInfo: { hasNextPage: true } };
+    const prd = read(answer([node(1, away), node(2, { ...blocked, ...blocks }), node(3)], page));
+    expect(prd.stories.map(({ id, dependsOn }) => [id, dependsOn])).toEqual([
+      ['ENG-1', []],
+      ['ENG-2', ['ENG-1']],
+      ['ENG-3', ['ENG-2']],
+    ]);
+    expect(prd.warnings).toEqual([
+      'Linear has more issues: the file has only one page of them (pageInfo.hasNextPage)',
+      'ENG-1: needs "OPS-9", which is not a story; the agent gets it as text',
+    ]);
+  });
+
+  test.each<[state: object, marked: string]>([
+    [state('Todo', 'unstarted'), '"type": "completed"'],
+    [state('Todo'), '"name": "Done"'],
+  ])('a mark of %j changes one word', (given, marked) => {
+    const text = answer([node(1, given), node(2, given)]);
+    const { stories } = read(text);
+    const { bytes } = markDone(toBytes(text), 'linear.json', { landed: stories.slice(0, 1), before: [] });
+    const key = marked.slice(0, marked.indexOf(':'));
+    expect(new TextDecoder().decode(bytes)).toBe(text.replace(new RegExp(`${key}: "[^"]*"`), marked));
+  });
+
+  test('is explained by the fields of each issue', () => {
+    const nodes = [
+      node(1),
+      node(2, { inverseRelations: { nodes: [{ type: 'blocks', issue: { identifier: 'ENG-1' } }] } }),
+    ];
+    const lines = explainPrd(
+      toBytes(
+        nodes
+          .map((each) => JSON.stringify(each))
+          .join(',\n')
+          .replace(/^/, '[\n')
+          .concat('\n]'),
+      ),
+      'a.json',
+    );
+    expect(lines.map(({ story }) => story)).toEqual(['ENG-1', 'ENG-2']);
+    expect(lines[1]?.became).toContain('dependencies');
   });
 });
