@@ -20,6 +20,7 @@ SNAPSHOT=/halo/snapshot
 INSTALLED='node_modules .venv venv .tox'
 # Caches, which are not named.
 CACHES='(^|/)(__pycache__|\.(pytest|mypy|ruff)_cache|node_modules|\.venv|venv|\.tox)/?$|\.py[co]$'
+CACHES_WITHIN='/(__pycache__|\.(pytest|mypy|ruff)_cache|node_modules|\.venv|venv|\.tox)/|\.py[co]$'
 NAMED=20
 NAMED_IN_FOLDER=3
 NAMED_BYTES=32768
@@ -27,6 +28,7 @@ NAMED_BYTES=32768
 # open_repository <format of objects> <bytes of entries on stdin> [<folder of objects>...]
 open_repository() {
   git init -q --template= --object-format="$1"
+  git config core.quotePath false
   mkdir -p "$GIT_DIR/objects/info" "$GIT_DIR/info"
   entries=$2
   shift 2
@@ -39,7 +41,6 @@ open_repository() {
     head -c "$entries" | GIT_INDEX_FILE=$ENTRIES git update-index -z --index-info
   fi
   cp "$ENTRIES" "$GIT_DIR/index"
-  git ls-files -s -z | sed -zn 's/^160000 [^\t]*\t//p' > $SUBMODULES
   assume_submodules
   exclude_installed $SNAPSHOT
 }
@@ -52,9 +53,11 @@ exclude_installed() {
   done
 }
 
-# `git add` of a whole tree starts git in each submodule, with a `.git` that the agent wrote; assume-unchanged prevents
-# that. If submodules are named one by one, git starts no process and only reads their HEAD.
+# `git add` of a whole tree starts git in each submodule of the index, with a `.git` that the agent wrote; assume-unchanged
+# prevents that. If submodules are named one by one, git starts no process and only reads their HEAD. Repositories that
+# setup has left are such submodules, too, once they are recorded.
 assume_submodules() {
+  git ls-files -s -z | sed -zn 's/^160000 [^\t]*\t//p' > $SUBMODULES
   if [ -s $SUBMODULES ]; then git update-index -z --assume-unchanged --stdin < $SUBMODULES; fi
 }
 
@@ -70,10 +73,21 @@ list_ignored() {
   git ls-files --others --ignored --exclude-standard --directory -z | grep -zvE "$CACHES" | sort -z
 }
 
-# Folders with a repository of their own, but for submodules.
+# Folders with a repository of their own, but for submodules, what setup has left, and folders with tracked files, which
+# git reads as any other folder.
 list_repositories() {
+  [ -f $RECORD.repositories ] || : > $RECORD.repositories
   find . -mindepth 2 -name .git -prune -printf '%h\0' | sed -z 's,^\./,,' | sort -z > /tmp/repositories
-  sort -z $SUBMODULES | comm -z -13 - /tmp/repositories
+  sort -z $SUBMODULES $RECORD.repositories | comm -z -13 - /tmp/repositories | xargs -0r sh -c '
+    for path; do git ls-files -z -- ":(literal)$path" | grep -qz . || printf "%s\0" "$path"; done' sh
+}
+
+# The ignored files, each with its inode: a folder that the agent moves in their place has files that are as old. Caches
+# are large and hold no sources, so their files are not listed.
+list_older() {
+  sed -z 's,^,./,' $RECORD.ignored |
+    xargs -0r sh -c 'find "$@" ! -type d ! -path "*
+*" -printf "%i %p\n"' sh | sort > $RECORD.older
 }
 
 # record: what the workspace is before the agent
@@ -87,6 +101,9 @@ record() {
     list_ignored > $RECORD.ignored
     add_all
   fi
+  list_older
+  list_repositories > /tmp/found
+  mv /tmp/found $RECORD.repositories
   git write-tree --missing-ok > $RECORD
   assume_submodules
 }
@@ -113,13 +130,15 @@ drop_unchanged() {
   remove_unchanged
 }
 
-# Removes from $CHANGES what setup has left and git ignored then: the agent has changed the rules, not the files.
+# Removes from $CHANGES what setup has left and git ignored then: the agent has changed the rules, not the files. A file
+# that the agent has moved there, alone or with its folder, is a change.
 drop_older() {
   : > /tmp/unchanged
   if grep -q '\.gitignore$' $CHANGES; then
-    sed -n '/^:000000 /p' $CHANGES | while IFS= read -r line; do
-      if [ -n "$(find "./${line#*	}" -maxdepth 0 ! -cnewer $RECORD 2> /dev/null)" ]; then printf '%s\n' "$line"; fi
-    done > /tmp/unchanged
+    sed -n 's,^:000000 [^	]*	,./,p' $CHANGES | tr '\n' '\0' | RECORD=$RECORD xargs -0r sh -c '
+      find "$@" -maxdepth 0 ! -cnewer "$RECORD" -printf "%i %p\n"' sh 2> /dev/null | sort > /tmp/older
+    grep -E "$CACHES_WITHIN" /tmp/older | sort - $RECORD.older | comm -12 - /tmp/older | sed 's,^[0-9]* \./,,' > /tmp/paths
+    awk -F '\t' 'NR == FNR { older[$0] = 1; next } /^:000000 / && $2 in older' /tmp/paths $CHANGES > /tmp/unchanged
   fi
   remove_unchanged
 }
@@ -161,8 +180,10 @@ answer() {
 print_change() {
   cd "$GIT_WORK_TREE"
   list_ignored > /tmp/ignored &
-  if ! add_all; then
-    list_repositories | head -z -n $NAMED > /tmp/found
+  if ! add_all 2> /tmp/complaint; then
+    cat /tmp/complaint >&2
+    : > /tmp/found
+    if grep -q 'does not have a commit checked out' /tmp/complaint; then list_repositories | head -z -n $NAMED > /tmp/found; fi
     answer repositories /tmp/found
     exit 9
   fi

@@ -64,14 +64,30 @@ describe('the change of a story', () => {
     expect(changesOf(repository, state.runId)).toEqual(['A made.txt', 'M old.cs']);
   });
 
-  it('has nothing of setup, also when the agent stops ignoring it', async () => {
-    const repository = newRepository({ '.gitignore': 'out/\n' });
-    const settings = ['setup=["mkdir -p out; echo made > out/made.txt"]'];
-    const state = await run(
-      repository,
-      scripted(`echo '*.tmp' > .gitignore; echo x > out/new.txt; ${OK}`, ['true'], settings),
-    );
-    expect(changesOf(repository, state.runId)).toEqual(['M .gitignore', 'A out/new.txt']);
+  it('has nothing of setup, also when the agent stops ignoring it, but has a folder that the agent moves', async () => {
+    const repository = newRepository({ '.gitignore': 'out/\n', 'lib/a.js': 'a\n', 'lib/b.js': 'b\n' });
+    const settings = ['setup=["mkdir -p out; echo made > out/made.txt; echo made > out/b.js"]'];
+    const agent = `echo '*.tmp' > .gitignore; echo x > out/new.txt; mv lib src; mv src/b.js out/b.js; ${OK}`;
+    const state = await run(repository, scripted(agent, ['true'], settings));
+    expect(changesOf(repository, state.runId)).toEqual([
+      'M .gitignore',
+      'D lib/a.js',
+      'D lib/b.js',
+      'A out/b.js',
+      'A out/new.txt',
+      'A src/a.js',
+    ]);
+  });
+
+  it('is read without the programs of a repository that setup has left', async () => {
+    const repository = newRepository();
+    const commit = 'git -c user.name=n -c user.email=e -C vendored commit -q --allow-empty -m x';
+    const settings = [`setup=["git init -q vendored; ${commit}"]`];
+    const program = "printf '#!/bin/sh\\nrm -rf /tmp/export.git\\n' > vendored/.git/evil; chmod +x vendored/.git/evil";
+    const agent = `${program}; git -C vendored config core.fsmonitor "$PWD/vendored/.git/evil"; echo x > new.txt; ${OK}`;
+    const state = await run(repository, scripted(agent, ['true'], settings));
+    expect(state).toMatchObject({ stopReason: 'SUCCESS' });
+    expect(changesOf(repository, state.runId)).toEqual(['A new.txt']);
   });
 
   it('names new files that git ignores, with the rule, in the log, the facts and the next prompt', async () => {
