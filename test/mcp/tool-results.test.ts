@@ -1,3 +1,4 @@
+import { JSON_EXAMPLE, MARKDOWN_EXAMPLE } from '../../src/mcp/tools/prd-tools.ts';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { HaloError } from '../../src/core/failure/errors.ts';
 import type { JournalEntry } from '../../src/core/journal/events.ts';
@@ -119,6 +120,14 @@ describe('results of tools', () => {
       error: { code: 'RUN_NOT_FOUND', hint: expect.anything() as string },
     });
     const wrong = JSON.stringify({ userStories: [{ id: 'A', title: '', priority: 'soon' }] });
+    for (const prd of [JSON_EXAMPLE, MARKDOWN_EXAMPLE])
+      expect(JSON.parse((await call('halo_validate_prd', { prd })).content[0]!.text)).toMatchObject({
+        stories: [{ id: 'US-001', title: 'Sum up the cart', criteria: 1 }],
+      });
+    const bare: unknown = JSON.parse(
+      (await call('halo_validate_prd', { prd: '- [ ] make it blue\n' })).content[0]!.text,
+    );
+    expect(JSON.stringify(bare)).toContain('Without acceptance criteria');
     const refused = JSON.parse((await call('halo_validate_prd', { prd: wrong })).content[0]!.text) as {
       error: HaloError;
     };

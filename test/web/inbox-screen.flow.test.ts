@@ -76,6 +76,7 @@ describe('the screen Inbox', skipFor(!hasChromium && 'chromium is missing'), () 
     await signIn();
     await show('inbox', 'Inbox');
     await page.getByRole('button', { name: 'Land' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Land' }).click();
     const alert = page.locator('.entry').getByRole('alert');
     await alert.waitFor();
     expect(await alert.innerText()).toContain(`Where: ${repository.root}`);

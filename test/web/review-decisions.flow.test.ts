@@ -45,7 +45,7 @@ describe('a decision of a review', skipFor(!hasChromium && 'chromium is missing'
     await show('run/heldrun1/diff/US-001', 'Review US-001');
     await page.getByText('shop', { exact: true }).first().waitFor();
     await page.locator('.diff-file').waitFor();
-    await page.keyboard.press('x');
+    await page.keyboard.press('X');
     const question = page.getByRole('dialog', { name: 'Reject US-001 and end the run?' });
     await question
       .getByText(
@@ -58,7 +58,7 @@ describe('a decision of a review', skipFor(!hasChromium && 'chromium is missing'
     await page.keyboard.press('Escape');
     await question.waitFor({ state: 'detached' });
     expect((await home.operations.getRun({ runId: 'heldrun1' })).state.stories[0]?.held).toBeDefined();
-    await page.keyboard.press('x');
+    await page.keyboard.press('X');
     await question.getByRole('button', { name: 'Reject' }).click();
     await page.getByRole('status').getByText('US-001 is rejected.').waitFor();
     await page.getByText('US-001 was rejected.').waitFor();

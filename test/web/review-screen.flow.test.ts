@@ -156,7 +156,8 @@ describe('the review', skipFor(!hasChromium && 'chromium is missing'), () => {
     await page.getByRole('button', { name: 'Open pull request' }).click();
     await page.getByRole('alert').waitFor();
     expect(dashboard.problems.splice(0)).toEqual([expect.stringContaining('Failed to load resource')]);
-    await page.keyboard.press('l');
+    await page.keyboard.press('L');
+    await page.getByRole('dialog').getByRole('button', { name: 'Land' }).click();
     await page
       .getByRole('status')
       .getByText(/^main is at \w{7} now\.$/)

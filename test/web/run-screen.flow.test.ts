@@ -69,6 +69,8 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
     const { tip } = (await home.operations.getRun({ runId: 'landed01' })).state;
     const landing = page.waitForRequest('**/landed01/land');
     await page.getByRole('button', { name: 'Land', exact: true }).click();
+    const question = page.getByRole('dialog', { name: 'Land run landed01?' });
+    await question.getByRole('button', { name: 'Land' }).click();
     expect((await landing).postDataJSON(), 'the commit that the page shows').toEqual({ commit: tip });
     await page.locator('.badge', { hasText: '✓ landed' }).waitFor();
     expect(await page.getByRole('button', { name: 'Land', exact: true }).count()).toBe(0);

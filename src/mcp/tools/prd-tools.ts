@@ -1,14 +1,21 @@
 import * as z from 'zod';
 import { OPERATIONS } from '../../api/operations.ts';
 import { submittedSchema } from '../../api/operations/schemas.ts';
-import type { PrdFile } from '../../core/prd/prd.ts';
+import type { PrdFile, Story } from '../../core/prd/prd.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { defined } from '../../lib/guards.ts';
+import { listSome } from '../../lib/text.ts';
 import { defineTool, fieldOf, outputOf } from '../tool.ts';
 import { MAX_ENTRIES } from '../tool-result.ts';
 
 /** The path of a PRD that was not read from a file. */
 const NO_FILE = 'prd';
+
+/** What an agent needs to write one; tests read both. */
+export const JSON_EXAMPLE =
+  '{"project":"shop","userStories":[{"id":"US-001","title":"Sum up the cart","description":"total(cart) returns the sum of its prices.","acceptanceCriteria":["total([]) is 0"],"dependsOn":[],"passes":false}]}';
+export const MARKDOWN_EXAMPLE =
+  '# Shop\n\n## US-001: Sum up the cart\n\ntotal(cart) returns the sum of its prices.\n\n- [ ] total([]) is 0\n';
 
 const prdFields = {
   prd: z
@@ -16,7 +23,7 @@ const prdFields = {
     .min(1)
     .max(1_000_000)
     .describe(
-      'The text of the PRD: JSON or Markdown, as described in the documentation of halo. A folder of task files is JSON: {"halo-folder": [{"name": "task-1.md", "text": "…"}]}.',
+      'The text of the PRD: JSON or Markdown, as halo_validate_prd describes it. A folder of task files is JSON: {"halo-folder": [{"name": "task-1.md", "text": "…"}]}.',
     ),
   path: z
     .string()
@@ -51,8 +58,7 @@ const validated = z.object({
 export const validateTool = defineTool({
   name: 'halo_validate_prd',
   title: 'Validate a PRD',
-  description:
-    'Reads a PRD as halo_submit would, and stores nothing. Call it first. An error names the line and the rule of each problem.',
+  description: `Reads a PRD as halo_submit would, and stores nothing. Call it first. An error names the line and the rule of each problem. A PRD is JSON, such as ${JSON_EXAMPLE}, or Markdown, such as ${JSON.stringify(MARKDOWN_EXAMPLE)}. Only id and title are needed, but give each small story criteria that a test can check.`,
   uses: [OPERATIONS.validatePrd],
   input: z.strictObject({ ...prdFields, as: fieldOf(OPERATIONS.validatePrd, 'as') }),
   output: validated,
@@ -69,10 +75,22 @@ export const validateTool = defineTool({
         dependsOn: dependsOn.slice(0, MAX_ENTRIES).map((each) => safeLine(each, 100)),
       })),
       omittedStories: Math.max(0, stories.length - MAX_ENTRIES),
-      warnings: warnings.slice(0, MAX_ENTRIES).map((text) => safeLine(text, 500)),
+      warnings: [...withoutCriteria(stories), ...warnings].slice(0, MAX_ENTRIES).map((text) => safeLine(text, 500)),
     };
   },
 });
+
+/** In every dialect: an agent that implements such a story decides alone what is done. */
+function withoutCriteria(stories: readonly Story[]): string[] {
+  const bare = stories.filter(({ acceptance, status }) => acceptance.length === 0 && status === 'pending');
+  if (bare.length === 0) return [];
+  return [
+    `Without acceptance criteria, only the gates decide when these are done: ${listSome(
+      bare.map(({ id }) => id),
+      20,
+    )}.`,
+  ];
+}
 
 export const estimateTool = defineTool({
   name: 'halo_estimate',

@@ -1,10 +1,12 @@
 import type { Operations } from '../../api/operations.ts';
+import { HaloError } from '../../core/failure/errors.ts';
 import { canControl, canLand, canRetry, type Allowed } from '../../core/run/actions.ts';
 import { isQuestion } from '../../core/run/questions.ts';
 import { breakerName } from '../../core/failure/breaker.ts';
 import { awaitsDecision, type RunState, type StoryState } from '../../core/run/state.ts';
 import { flagsOf, landingChanges, listFlags, type Change, type Confirmation } from '../../core/review/flags.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
+import { ACTION_KEYS } from '../../view/action-keys.ts';
 import { missingWorker } from '../../view/waiting.ts';
 
 /** What a user can do with a run or one of its stories. */
@@ -47,39 +49,37 @@ export interface Action {
   text?: string;
 }
 
-/** An action to confirm, or why there is none. */
-export type Planned = { action: Action; question: string } | { refusal: string };
+/** An action, or why there is none. The question is about what cannot be taken back; without one, it is done. */
+export type Planned = { action: Action; question?: string } | { refusal: string };
 
-/** The reset of a breaker that runs share, and its question. */
-export function planReset(key: string): { action: Action; question: string } {
-  const question = `Close the breaker of ${safeLine(breakerName(key), 100)}, so that the stories that wait for it continue?`;
-  return { action: { name: 'reset', runId: '', breaker: key }, question };
+/** The reset of a breaker that runs share. */
+export function planReset(key: string): { action: Action } {
+  return { action: { name: 'reset', runId: '', breaker: key } };
 }
 
 /** The action that a key or command means for the selected run or story. The operation has the last word. */
 export function planAction(name: ActionName, run: RunState, storyId: string | undefined): Planned {
   const { runId } = run;
   const story = storyId === undefined ? undefined : run.stories.find(({ id }) => id === storyId);
-  const ask = (question: string, of?: StoryState): Planned => ({
-    action: { name, runId, ...(of && { story: of.id }) },
-    question,
-  });
+  const perform = (of?: StoryState): { action: Action } => ({ action: { name, runId, ...(of && { story: of.id }) } });
+  const ask = (question: string, of?: StoryState): Planned => ({ ...perform(of), question });
   const what = story === undefined ? `run ${runId}` : nameOf(story);
   const allowed = isAllowed(name, run, story?.id);
-  if (allowed !== true) return { refusal: [allowed.message, allowed.hint ?? ''].join(' ').trim() };
+  // The hints of commands are for a shell; the last line has the keys of what is possible.
+  if (allowed !== true) return { refusal: allowed.message };
   switch (name) {
     case 'approve':
       return story !== undefined && isQuestion(story) ? planAnswer(run, story) : planDecision(name, run, story);
     case 'reject':
       return planDecision(name, run, story);
     case 'pause':
-      return ask(`Pause run ${runId} after its running stories?`);
+      return run.paused === undefined ? perform() : { action: { name: 'resume', runId } };
     case 'stop':
       return ask(`Pause run ${runId} now and interrupt its running stories, without using up an attempt?`);
     case 'resume':
-      return run.status === 'ended' ? planAction('retry', run, storyId) : ask(`Resume run ${runId}?`);
+      return run.status === 'ended' ? planAction('retry', run, storyId) : perform();
     case 'retry':
-      return ask(`Retry ${story === undefined ? `what failed in run ${runId}` : what} with fresh attempts?`, story);
+      return perform(story);
     case 'cancel':
       return ask(`Cancel ${what}? ${story === undefined ? 'Nothing of it lands afterwards.' : ''}`.trim(), story);
     case 'land': {
@@ -94,7 +94,7 @@ export function planAction(name: ActionName, run: RunState, storyId: string | un
     case 'answer':
       return planAnswer(run, story);
     case 'reset': {
-      if (run.breaker !== undefined) return ask(`Close the breaker of run ${runId}, so that it continues?`);
+      if (run.breaker !== undefined) return perform();
       const [shared] = (story === undefined ? run.stories : [story]).flatMap(({ waiting }) => waiting?.breaker ?? []);
       return shared === undefined ? { refusal: `No breaker of run ${runId} is open.` } : planReset(shared);
     }
@@ -118,11 +118,16 @@ function isAllowed(name: ActionName, run: RunState, storyId: string | undefined)
     case 'approve':
     case 'reject':
     case 'answer':
-    case 'resume':
     case 'reset':
     case 'replan':
       return true;
+    case 'resume':
+      return run.status === 'ended' || run.paused !== undefined || refusedResume(run);
   }
+}
+
+function refusedResume({ runId }: RunState): HaloError {
+  return new HaloError('CONTROL_REFUSED', `Run ${runId} is not paused.`);
 }
 
 function planAnswer(run: RunState, selected: StoryState | undefined): Planned {
@@ -151,25 +156,28 @@ function planDecision(name: 'approve' | 'reject', run: RunState, selected: Story
     const action = { name, runId, story: story.id };
     return name === 'reject'
       ? { action, question }
-      : confirming(action, { question, changes: [story], commit: story.held.commit });
+      : ifFlagged(action, { question, changes: [story], commit: story.held.commit });
   }
   if (held.length > 1 && selected === undefined)
     return { refusal: `${held.length} stories of run ${runId} wait for approval. Open the run and select one.` };
-  if (awaitsDecision(run) || (selected === undefined && run.status === 'ended' && run.needsApproval === true))
-    return confirming(
-      { name, runId },
-      {
-        question: `${word} the result of run ${runId}?`,
-        changes: name === 'reject' ? [] : landingChanges(run),
-        commit: run.tip,
-      },
-    );
+  if (awaitsDecision(run) || (selected === undefined && run.status === 'ended' && run.needsApproval === true)) {
+    const [action, question] = [{ name, runId }, `${word} the result of run ${runId}?`];
+    return name === 'reject'
+      ? confirming(action, { question, changes: [], commit: run.tip })
+      : ifFlagged(action, { question, changes: landingChanges(run), commit: run.tip });
+  }
   const question = selected !== undefined && isQuestion(selected);
   return {
     refusal: question
-      ? `${nameOf(selected)} asks a question. Press A to answer it.`
+      ? `${nameOf(selected)} asks a question. Press ${ACTION_KEYS.answer} to answer it.`
       : `Nothing of ${selected === undefined ? `run ${runId}` : nameOf(selected)} is waiting for approval.`,
   };
+}
+
+/** Without flags, an approval is done without a question. */
+function ifFlagged(action: Action, asked: Parameters<typeof confirming>[1]): Planned {
+  const planned = confirming(action, asked);
+  return listFlags(asked.changes).length === 0 && 'action' in planned ? { action: planned.action } : planned;
 }
 
 /** A question that names what the change is flagged for, which a yes confirms, for this commit. */

@@ -14,7 +14,9 @@ import { costText, formatCount } from '../../view/usage-text.ts';
 import { msBetween } from '../../core/text/format-elapsed.ts';
 import { diffLines, helpLines, logLines, settingLines } from './body-lines.ts';
 import { completeCommand } from './command-line.ts';
-import { KEYS, keyLabel, type KeyCommand } from './key-table.ts';
+import type { ActionName } from './actions.ts';
+import { isAction, KEYS, keyLabel, type KeyCommand } from './key-table.ts';
+import { planFor } from './update.ts';
 import { asksPerson, inboxItems } from '../../view/inbox.ts';
 import { findListing, selectedIndex } from './listing.ts';
 import { bodyHeight, currentTopView, type TopView, type TopState } from './model.ts';
@@ -215,13 +217,30 @@ function wrapMessage(text: string, keys: string, { width, most }: { width: numbe
 
 const ALWAYS_SHOWN: readonly KeyCommand[] = ['back', 'command', 'filter', 'help', 'quit'];
 
-/** The most useful keys of the view that fit. */
+/** Whether the last line offers an action for what is selected; a question is answered by its own key. */
+function isPossible(state: TopState, command: ActionName): boolean {
+  const planned = planFor(state, command);
+  return 'action' in planned && (command !== 'approve' || planned.action.name === 'approve');
+}
+
+/** The same key pauses and resumes. */
+function pauseLabel(state: TopState): string {
+  const planned = planFor(state, 'pause');
+  return 'action' in planned && planned.action.name === 'resume' ? 'resume' : 'pause';
+}
+
+/** The most useful keys of the view that fit: of actions, those that are possible. */
 function keyLine(state: TopState, paint: Paint): string {
   const { view } = currentTopView(state);
-  const here = KEYS.filter(({ short, views }) => short !== undefined && (views?.includes(view) ?? true));
+  const here = KEYS.filter(
+    ({ short, views, command }) =>
+      short !== undefined && (views?.includes(view) ?? true) && (!isAction(command) || isPossible(state, command)),
+  );
   const fixed = here.filter(({ command }) => ALWAYS_SHOWN.includes(command));
-  const texts = [...here.filter((binding) => !fixed.includes(binding)), ...fixed].map(
-    ({ keys, short }) => `${keyLabel(keys[0] ?? '')} ${short}`,
+  const rankOf = ({ command }: (typeof here)[number]) => (command === 'open' ? 0 : isAction(command) ? 1 : 2);
+  const others = here.filter((binding) => !fixed.includes(binding)).sort((a, b) => rankOf(a) - rankOf(b));
+  const texts = [...others, ...fixed].map(
+    ({ keys, short, command }) => `${keyLabel(keys[0] ?? '')} ${command === 'pause' ? pauseLabel(state) : short}`,
   );
   const most = texts.length - fixed.length;
   let line = texts.join('  ');

@@ -1,4 +1,5 @@
 import { ACTIONS, type ActionName, type PrdActionName } from './actions.ts';
+import { ACTION_KEYS } from '../../view/action-keys.ts';
 import type { ViewName } from './model.ts';
 
 /** What a key does. */
@@ -74,50 +75,69 @@ export const KEYS: readonly KeyBinding[] = [
   { keys: ['d'], command: 'diff', views: WITH_RUN, short: 'diff', meaning: 'diff of the run or the selected story' },
   { keys: ['escape', 'backspace'], command: 'back', short: 'back', meaning: 'close the filter or the view' },
   {
-    keys: ['a'],
+    keys: [ACTION_KEYS.approve],
     command: 'approve',
     views: WITH_RUN,
     short: 'approve',
     meaning: 'approve the commit of the story, or the result of the run; for a question, the same as A',
   },
-  { keys: ['r'], command: 'reject', views: WITH_RUN, short: 'reject', meaning: 'reject it, with a reason' },
   {
-    keys: ['A'],
+    keys: [ACTION_KEYS.reject],
+    command: 'reject',
+    views: WITH_RUN,
+    short: 'reject',
+    meaning: 'reject it, with a reason',
+  },
+  {
+    keys: [ACTION_KEYS.answer],
     command: 'answer',
     views: WITH_RUN,
+    short: 'answer',
     meaning: 'answer the question of a story, which then starts again',
   },
   {
-    keys: ['p'],
+    keys: [ACTION_KEYS.pause],
     command: 'pause',
     views: WITH_RUN,
     short: 'pause',
-    meaning: 'pause the run after its running stories',
+    meaning: 'pause the run after its running stories; a paused run: resume it',
   },
   {
-    keys: ['s'],
-    command: 'resume',
-    views: [...RUN_LISTS, ...OF_RUN],
-    short: 'start',
-    meaning: 'resume a paused run; for an ended run, the same as R',
-  },
-  {
-    keys: ['x'],
+    keys: [ACTION_KEYS.interrupt],
     command: 'stop',
     views: WITH_RUN,
+    short: 'interrupt',
     meaning: 'pause the run now and interrupt its running stories',
   },
-  { keys: ['P'], command: 'replan', views: WITH_RUN, meaning: 'continue with the PRD file as it is now' },
-  { keys: ['R'], command: 'retry', views: WITH_RUN, meaning: 'retry what failed, or the selected story' },
   {
-    keys: ['b'],
+    keys: [ACTION_KEYS.replan],
+    command: 'replan',
+    views: WITH_RUN,
+    meaning: 'continue with the PRD file as it is now',
+  },
+  {
+    keys: [ACTION_KEYS.retry],
+    command: 'retry',
+    views: WITH_RUN,
+    short: 'retry',
+    meaning: 'retry what failed, or the selected story',
+  },
+  {
+    keys: [ACTION_KEYS.reset],
     command: 'reset',
     views: WITH_RUN,
+    short: 'reset',
     meaning: 'close the selected circuit breaker, or that of the run; its stories continue',
   },
-  { keys: ['X'], command: 'cancel', views: WITH_RUN, meaning: 'cancel the run, or the selected story' },
   {
-    keys: ['L'],
+    keys: [ACTION_KEYS.cancel],
+    command: 'cancel',
+    views: WITH_RUN,
+    short: 'cancel',
+    meaning: 'cancel the run, or the selected story',
+  },
+  {
+    keys: [ACTION_KEYS.land],
     command: 'land',
     views: WITH_RUN,
     short: 'land',

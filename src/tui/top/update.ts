@@ -3,7 +3,15 @@ import { confirmationOfAll } from '../../core/review/flags.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { omit } from '../../core/run/state.ts';
 import { commandOf, isAction, type KeyCommand } from './key-table.ts';
-import { isPrdAction, planAction, planReset, type Action, type ActionName, type PrdActionName } from './actions.ts';
+import {
+  isPrdAction,
+  planAction,
+  planReset,
+  type Action,
+  type ActionName,
+  type Planned,
+  type PrdActionName,
+} from './actions.ts';
 import { nameEntered, openPrd, planPrdAction } from './prds/prd-actions.ts';
 import { findDiffLine } from './body-lines.ts';
 import { parseCommand } from './command-line.ts';
@@ -150,25 +158,28 @@ function enter(state: TopState, text: string): TopState {
   }
 }
 
-/** Asks for the confirmation of an action. */
+/** What an action of a key or command would be for what is selected. */
+export function planFor(state: TopState, name: ActionName, named?: string): Planned {
+  const breaker = named === undefined && name === 'reset' ? findBreaker(state) : undefined;
+  if (breaker !== undefined) return planReset(breaker);
+  const target = named === undefined ? findTarget(state) : { runId: named };
+  if (target === undefined) return { refusal: 'No run is selected.' };
+  const run = findRun(state, target.runId);
+  if (run === undefined) return { refusal: `Run ${target.runId} was not read yet. Try again.` };
+  return planAction(name, run, 'story' in target ? target.story : undefined);
+}
+
+/** Performs an action, after a question if it cannot be taken back. */
 function act(state: TopState, name: ActionName | PrdActionName, named?: string): TopState {
   if (state.acting !== undefined) return showRefusal(state, `${state.acting.name} is still in progress.`);
   if (isPrdAction(name)) return planPrdAction(state, name);
-  const breaker = named === undefined && name === 'reset' ? findBreaker(state) : undefined;
-  if (breaker !== undefined) return ask(state, planReset(breaker));
-  const target = named === undefined ? findTarget(state) : { runId: named };
-  if (target === undefined) return showRefusal(state, 'No run is selected.');
-  const run = findRun(state, target.runId);
-  if (run === undefined) return showRefusal(state, `Run ${target.runId} was not read yet. Try again.`);
-  const planned = planAction(name, run, 'story' in target ? target.story : undefined);
+  const planned = planFor(state, name, named);
   if ('refusal' in planned) return showRefusal(state, planned.refusal);
   if (planned.action.name === 'answer')
     return { ...state, inputLine: { kind: 'answer', text: '', action: planned.action } };
-  return ask(state, planned);
-}
-
-function ask(state: TopState, { action, question: text }: { action: Action; question: string }): TopState {
-  return { ...state, question: { action, text } };
+  return planned.question === undefined
+    ? { ...state, acting: planned.action }
+    : { ...state, question: { action: planned.action, text: planned.question } };
 }
 
 /** Opens a view. Views of all runs replace everything that is open. */

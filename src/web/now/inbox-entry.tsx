@@ -1,3 +1,4 @@
+import { ACTION_KEYS } from '../../view/action-keys.ts';
 import { INBOX, inboxLabel, type InboxAction } from '../../view/inbox.ts';
 import type { JSX } from 'preact';
 import type { BreakerView } from '../../api/operations/schemas.ts';
@@ -11,6 +12,8 @@ import { ActionButton, Elapsed } from '../page/page-parts.tsx';
 import { runPath } from '../page/read-server.ts';
 import {
   askAboutFlags,
+  askToLand,
+  askToReject,
   confirmationOf,
   describeApproval,
   describeLanding,
@@ -101,7 +104,7 @@ function BreakerCard({ entry: { breaker, canDecide }, onDone }: BreakerProps): J
         {canDecide ? (
           <ActionButton
             label={INBOX.breaker.button}
-            shortcut="r"
+            shortcut={ACTION_KEYS.reset}
             path="/v1/breakers/reset"
             body={{ key }}
             onDone={() => onDone('The breaker is closed. What waited for it continues.')}
@@ -141,7 +144,7 @@ const ACTIONS: Record<InboxAction, (props: ActionsProps) => JSX.Element | null> 
       <>
         <ActionButton
           label={INBOX[kind].button}
-          shortcut="a"
+          shortcut={ACTION_KEYS.approve}
           tone="good"
           path={pathOf(run, 'approve')}
           body={{ ...bodyOf(story), ...confirmationOf(flagged) }}
@@ -151,11 +154,11 @@ const ACTIONS: Record<InboxAction, (props: ActionsProps) => JSX.Element | null> 
         />
         <ActionButton
           label="Reject"
-          shortcut="x"
+          shortcut={ACTION_KEYS.reject}
           tone="bad"
           path={pathOf(run, 'reject')}
           body={bodyOf(story)}
-          question="Reject it for good?"
+          question={askToReject(run.runId, story?.id, story?.held?.commit)}
           onDone={() => onDone(`Rejected ${story === undefined ? 'the result of the run' : safeLine(story.id)}.`, run)}
         />
       </>
@@ -166,11 +169,11 @@ const ACTIONS: Record<InboxAction, (props: ActionsProps) => JSX.Element | null> 
     return (
       <ActionButton
         label={INBOX[kind].button}
-        shortcut="l"
+        shortcut={ACTION_KEYS.land}
         tone="good"
         path={pathOf(run, 'land')}
         body={confirmationOf(flagged)}
-        {...questionOf([askAboutFlags(`run ${run.runId}`, 'Land', flagged)])}
+        question={askToLand(run.runId, flagged)}
         where={run.repo.source}
         onDone={(result) => onDone(describeLanding(result as LandedRun), run)}
       />
@@ -179,7 +182,7 @@ const ACTIONS: Record<InboxAction, (props: ActionsProps) => JSX.Element | null> 
   retry: ({ entry: { run, kind, story }, onDone }) => (
     <ActionButton
       label={INBOX[kind].button}
-      shortcut="r"
+      shortcut={ACTION_KEYS.retry}
       path={pathOf(run, 'retry')}
       body={bodyOf(story)}
       onDone={() => onDone('The run continues with fresh attempts.', run)}
@@ -188,7 +191,7 @@ const ACTIONS: Record<InboxAction, (props: ActionsProps) => JSX.Element | null> 
   reset: ({ entry: { run, kind }, onDone }) => (
     <ActionButton
       label={INBOX[kind].button}
-      shortcut="r"
+      shortcut={ACTION_KEYS.reset}
       path="/v1/breakers/reset"
       body={{ key: `run:${run.runId}` }}
       onDone={() => onDone('The breaker is closed. The run continues.', run)}

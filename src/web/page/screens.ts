@@ -1,3 +1,5 @@
+import { ACTION_KEYS } from '../../view/action-keys.ts';
+
 /** The screens of the navigation, with their keys. */
 export const SCREENS = [
   { path: '', key: '1', name: 'Now' },
@@ -25,19 +27,22 @@ export const KEY_GROUPS: readonly { name: string; keys: readonly [key: string, a
     keys: [
       ['j', 'next entry'],
       ['k', 'previous entry'],
-      ['a', 'approve'],
-      ['x', 'reject'],
+      [ACTION_KEYS.approve, 'approve'],
+      [ACTION_KEYS.reject, 'reject'],
       ['1 – 9', 'choose a proposed answer'],
       ['Ctrl Enter', 'send the answer'],
-      ['l', 'land'],
-      ['r', 'reset a breaker, or retry after an exhausted budget'],
+      [ACTION_KEYS.land, 'land'],
+      [ACTION_KEYS.reset, 'reset a breaker'],
+      [ACTION_KEYS.retry, 'retry after an exhausted budget'],
     ],
   },
   {
     name: 'Run',
     keys: [
-      ['p', 'pause or resume'],
-      ['l', 'land'],
+      [ACTION_KEYS.pause, 'pause or resume'],
+      [ACTION_KEYS.retry, 'retry'],
+      [ACTION_KEYS.cancel, 'cancel'],
+      [ACTION_KEYS.land, 'land'],
       ['f', 'follow the log'],
     ],
   },
@@ -47,14 +52,14 @@ export const KEY_GROUPS: readonly { name: string; keys: readonly [key: string, a
       ['j', 'next file'],
       ['k', 'previous file'],
       ['n', 'next change'],
-      ['p', 'previous change'],
+      ['N', 'previous change'],
       ['v', 'mark the file as viewed'],
       ['c', 'comment on the focused line, or on the first change of the file'],
-      ['a', 'approve'],
-      ['x', 'reject'],
-      ['s', 'send back with your comments'],
-      ['l', 'land'],
-      ['o', 'open a pull request'],
+      [ACTION_KEYS.approve, 'approve'],
+      [ACTION_KEYS.reject, 'reject'],
+      [ACTION_KEYS.sendBack, 'send back with your comments'],
+      [ACTION_KEYS.land, 'land'],
+      [ACTION_KEYS.pull, 'open a pull request'],
     ],
   },
 ];

@@ -1,3 +1,4 @@
+import { ACTION_KEYS } from '../../view/action-keys.ts';
 import type { JSX } from 'preact';
 import type { RequestedPull } from '../../core/pulls/pull-state.ts';
 import type { LandedRun, RunDecisionResult, StoryDecisionResult } from '../../core/run/control-result.ts';
@@ -75,14 +76,13 @@ export function ReviewActions({
   const approval = askAboutFlags(story === undefined ? `the result of run ${runId}` : story, 'Approve', flagged);
   // A push publishes possible secrets; the pull request shows the rest.
   const published = { ...flagged, changes: flagged.changes.filter((each) => flagsOf([each]).includes('secret')) };
-  const landing = askAboutFlags(`run ${runId}`, 'Land', flagged);
   return (
     <>
       {decisions.decide && (
         <>
           <ActionButton
             label="Approve"
-            shortcut="a"
+            shortcut={ACTION_KEYS.approve}
             tone="good"
             path={runPath(runId, '/approve')}
             body={{ ...body, ...confirmationOf(flagged) }}
@@ -91,7 +91,7 @@ export function ReviewActions({
           />
           <ActionButton
             label="Reject"
-            shortcut="x"
+            shortcut={ACTION_KEYS.reject}
             tone="bad"
             path={runPath(runId, '/reject')}
             body={body}
@@ -103,18 +103,18 @@ export function ReviewActions({
       {decisions.land && (
         <ActionButton
           label="Land"
-          shortcut="l"
+          shortcut={ACTION_KEYS.land}
           tone="good"
           path={runPath(runId, '/land')}
           body={confirmationOf(flagged)}
-          {...questionOf([landing])}
+          question={askToLand(runId, flagged)}
           onDone={(result) => onResult(describeLanding(result as LandedRun))}
         />
       )}
       {decisions.requestPull && (
         <ActionButton
           label="Open pull request"
-          shortcut="o"
+          shortcut={ACTION_KEYS.pull}
           path={runPath(runId, '/pull')}
           body={confirmationOf(published)}
           {...questionOf([askAboutFlags(`run ${runId}`, 'Push', published)])}
@@ -174,7 +174,13 @@ function askToApprove(unsent: number): string {
   return `Approve without your ${whose}?\nYou have not sent ${unsent === 1 ? 'it' : 'them'}. To have the change improved instead, go back and send it back.`;
 }
 
-function askToReject(runId: string, story: string | undefined, commit = ''): string {
+/** A landing cannot be taken back, with or without flags. */
+export function askToLand(runId: string, flagged: Flagged): string {
+  const plain = `Land run ${runId}?\nIts commits go on the branch of the repository.`;
+  return askAboutFlags(`run ${runId}`, 'Land', flagged) ?? plain;
+}
+
+export function askToReject(runId: string, story: string | undefined, commit = ''): string {
   if (story === undefined)
     return `Reject the result of run ${runId}?\nIt cannot be landed then, and retention may remove the run.`;
   return [

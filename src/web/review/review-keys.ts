@@ -11,7 +11,7 @@ interface KeyHandlers {
   onComment: ((first: Place) => void) | undefined;
 }
 
-/** `j`, `k`: next, previous file; `n`, `p`: next, previous change; `v`: the file is viewed; `c`: comment. */
+/** `j`, `k`: next, previous file; `n`, `N`: next, previous change; `v`: the file is viewed; `c`: comment. */
 export function useReviewKeys(files: readonly PatchFile[], handlers: KeyHandlers): void {
   const last = useRef<Place>();
   const places = useMemo(() => files.flatMap(placesOf), [files]);
@@ -26,7 +26,7 @@ export function useReviewKeys(files: readonly PatchFile[], handlers: KeyHandlers
       return;
     const current = findCurrentFile();
     const at = files.findIndex(({ path }) => path === current);
-    const [fileStep, hunkStep] = [{ j: 1, k: -1 }[event.key], { n: 1, p: -1 }[event.key]];
+    const [fileStep, hunkStep] = [{ j: 1, k: -1 }[event.key], { n: 1, N: -1 }[event.key]];
     if (fileStep !== undefined) {
       const next = files[at + fileStep];
       if (next !== undefined) handlers.onFile(next.path);

@@ -1,3 +1,4 @@
+import { ACTION_KEYS } from '../../view/action-keys.ts';
 import type { JSX } from 'preact';
 import { useMemo, useRef, useState } from 'preact/hooks';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
@@ -175,7 +176,7 @@ function Review({ runId, story, review, person, patch, commit, onResult, onSent 
   const sendBack = story !== undefined && decisions.sendBack && (comments.length > 0 || message.trim() !== '') && (
     <SendBack
       {...{ runId, story, comments, message }}
-      shortcut="s"
+      shortcut={ACTION_KEYS.sendBack}
       onSent={() => {
         dispatch({ type: 'sent' });
         onSent();

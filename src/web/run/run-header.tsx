@@ -8,7 +8,9 @@ import type { RunState } from '../../core/run/state.ts';
 import { safeLine, safeText } from '../../core/text/safe-text.ts';
 import { inboxItems } from '../../view/inbox.ts';
 import { ClockTime } from '../page/clock-time.tsx';
+import { askToLand, confirmationOf, flaggedOf } from '../review/review-actions.tsx';
 import { ActionButton, mayDo, type Person } from '../page/page-parts.tsx';
+import { ACTION_KEYS } from '../../view/action-keys.ts';
 import { runPath } from '../page/read-server.ts';
 import { runFacts, type FactKind, type Fact as ShownFact } from '../../view/facts.ts';
 import { runWords, storyCount } from '../../view/run-words.ts';
@@ -123,7 +125,7 @@ function Fact({ name, children }: { name: string; children: JSX.Element['props']
 }
 
 function RunActions({ run, person }: { run: RunState; person: Person }): JSX.Element {
-  const { runId, pull, tip } = run;
+  const { runId, pull } = run;
   const to = (name: string) => runPath(runId, `/${name}`);
   const mayControl = mayDo(person, 'control', run.user);
   const isOpen = run.status !== 'ended';
@@ -139,17 +141,32 @@ function RunActions({ run, person }: { run: RunState; person: Person }): JSX.Ele
         </a>
       )}
       {isLandable && mayDo(person, 'operate') && (
-        <ActionButton label="Land" shortcut="l" tone="good" path={to('land')} body={{ commit: tip }} />
+        <ActionButton
+          label="Land"
+          shortcut={ACTION_KEYS.land}
+          tone="good"
+          path={to('land')}
+          body={confirmationOf(flaggedOf(run, undefined))}
+          question={askToLand(runId, flaggedOf(run, undefined))}
+        />
       )}
-      {!isOpen && canRetry(run) === true && mayControl && <ActionButton label="Retry" path={to('retry')} />}
+      {!isOpen && canRetry(run) === true && mayControl && (
+        <ActionButton label="Retry" shortcut={ACTION_KEYS.retry} path={to('retry')} />
+      )}
       {isOpen && mayControl && (
         <>
           {run.paused === undefined ? (
-            <ActionButton label="Pause" shortcut="p" path={to('pause')} />
+            <ActionButton label="Pause" shortcut={ACTION_KEYS.pause} path={to('pause')} />
           ) : (
-            <ActionButton label="Resume" shortcut="p" path={to('resume')} />
+            <ActionButton label="Resume" shortcut={ACTION_KEYS.pause} path={to('resume')} />
           )}
-          <ActionButton label="Cancel" tone="bad" path={to('cancel')} question={`Cancel run ${runId}?`} />
+          <ActionButton
+            label="Cancel"
+            shortcut={ACTION_KEYS.cancel}
+            tone="bad"
+            path={to('cancel')}
+            question={`Cancel run ${runId}?\nNothing of it lands afterwards.`}
+          />
         </>
       )}
     </div>

@@ -50,7 +50,7 @@ describe('at 80x24', () => {
         shop     0tbq3cccccccccc  ? needs a human     0/1      4m ago  -
         shop     0tbq2bbbbbbbbbb  ✓ done, not landed  1/1      4m ago  -
 
-       Enter open  l logs  d diff  Esc back  : command  / filter  ? help  q quit
+       Enter open  p pause  i interrupt  Esc back  : command  / filter  ? help  q quit
       "
     `);
   });
@@ -81,7 +81,7 @@ describe('at 80x24', () => {
       > US-002  » gates    1/2       4m 36s  4m ago   -        Story number 2
         US-003  · pending  -         -       -        -        Story number 3
 
-       Enter open  l logs  d diff  Esc back  : command  / filter  ? help  q quit
+       Enter open  p pause  i interrupt  Esc back  : command  / filter  ? help  q quit
       "
     `);
   });
@@ -154,7 +154,7 @@ describe('at 80x24', () => {
          21.0s  US-002    agent    edited  src/cart.ts
          22.0s  US-002    agent    done    3.0s
 
-       l logs  d diff  a approve  Esc back  : command  / filter  ? help  q quit
+       p pause  i interrupt  C cancel  Esc back  : command  / filter  ? help  q quit
       "
     `);
   });
@@ -173,7 +173,7 @@ describe('at 80x24', () => {
        -old
        +new<U+202E>
 
-       l logs  d diff  a approve  Esc back  : command  / filter  ? help  q quit
+       p pause  i interrupt  C cancel  Esc back  : command  / filter  ? help  q quit
       "
     `);
   });
@@ -187,7 +187,7 @@ describe('at 80x24', () => {
       > ? approval  0tbq3cccccccccc  US-001  4m ago  shop     the gates pass, but it …
         + land      0tbq2bbbbbbbbbb  -       4m ago  shop     1/1 stories, not on you…
 
-       Enter open  l logs  d diff  Esc back  : command  / filter  ? help  q quit
+       Enter open  a approve  X reject  Esc back  : command  / filter  ? help  q quit
       "
     `);
   });
@@ -224,7 +224,7 @@ describe('at 80x24', () => {
         0tbq1aaaaaaaaaa  -     12.3k      4.0k    678  3         » running
         0tbq2bbbbbbbbbb  -     12.3k      4.0k    678  3         ✓ done, not landed
 
-       Enter open  l logs  d diff  Esc back  : command  / filter  ? help  q quit
+       Enter open  a approve  X reject  Esc back  : command  / filter  ? help  q quit
       "
     `);
   });
@@ -240,7 +240,7 @@ describe('at 80x24', () => {
       > 0tbq1aaaaaaaaaa  US-002  » gates    4m 36s  me    shop     -
         0tbq1aaaaaaaaaa  US-003  · pending  -       me    shop     -
 
-       Enter open  l logs  d diff  Esc back  : command  / filter  ? help  q quit
+       Enter open  p pause  i interrupt  Esc back  : command  / filter  ? help  q quit
       "
     `);
   });
@@ -264,7 +264,7 @@ describe('at 80x24', () => {
         limits.memory  "4g"
         land.mode      "branch"
 
-       l logs  d diff  a approve  Esc back  : command  / filter  ? help  q quit
+       p pause  i interrupt  C cancel  Esc back  : command  / filter  ? help  q quit
       "
     `);
   });
@@ -305,7 +305,7 @@ describe('with more room', () => {
       > US-001  ✗ failed: npm test  1         0         1/2       12.0s  4m ago   -       Story number 1
         US-002  · pending           2         0         -         -      -        -       Story number 2
 
-       Enter open  l logs  d diff  a approve  r reject  p pause  s start  Esc back  : command  / filter  ? help  q quit
+       Enter open  r retry  l logs  d diff  u stories  Tab next run  Esc back  : command  / filter  ? help  q quit
       "
     `);
   });
@@ -344,7 +344,7 @@ describe('with more room', () => {
           - It adds.
           - 合計 is shown.
 
-       Enter open  l logs  d diff  a approve  r reject  p pause  s start  L land  u stories  Tab next run  Esc back  : command  / filter  ? help  q quit
+       Enter open  p pause  i interrupt  C cancel  l logs  d diff  u stories  Tab next run  Esc back  : command  / filter  ? help  q quit
       "
     `);
   });

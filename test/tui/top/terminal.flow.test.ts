@@ -42,7 +42,7 @@ describe('halo top in a terminal', skipFor(!hasTmux && 'tmux is missing'), () =>
       scripted(`bash -c ${shellQuote(agent)}`, ['true', 'sleep 1']),
     );
     start('');
-    await tmux.shows(`> ${runId}`, 'running', 'q quit');
+    await tmux.shows('> ', runId, 'running', 'q quit');
     tmux.press('Enter');
     await tmux.shows('US-001', 'agent, attempt 1 of 1', 'halo/', '購物車');
     tmux.press('l');
@@ -69,14 +69,12 @@ describe('halo top in a terminal', skipFor(!hasTmux && 'tmux is missing'), () =>
     await tmux.shows('following', 'q quit');
 
     tmux.press('p');
-    await tmux.shows(`Pause run ${runId} after its running stories?`, 'y yes, n no');
-    tmux.press('y');
     await tmux.shows('✓');
     await vi.waitFor(
       async () => expect((await halo.operations.getRun({ runId })).state.paused?.now).toBe(false),
       PATIENCE,
     );
-    tmux.press('X');
+    tmux.press('C');
     await tmux.shows('y yes, n no');
     tmux.press('n');
     await tmux.shows('Nothing was changed.');
@@ -85,7 +83,7 @@ describe('halo top in a terminal', skipFor(!hasTmux && 'tmux is missing'), () =>
     await halo.operations.cancel({ runId });
   });
 
-  it('lists open circuit breakers, and closes them after y', async () => {
+  it('lists open circuit breakers, and closes them', async () => {
     const settings = scripted('exit 9', ['true'], ['retry.attempts=3', 'breaker.no_change=1']);
     const { runId, stopReason } = await halo.run(repository.root, [{ id: 'US-001' }], settings);
     expect(stopReason).toBe('CIRCUIT_OPEN');
@@ -94,13 +92,9 @@ describe('halo top in a terminal', skipFor(!hasTmux && 'tmux is missing'), () =>
     tmux.press('2');
     await tmux.shows('repository is open', `! breaker  ${runId}`);
     tmux.press('g', 'b');
-    await tmux.shows('Close the breaker of repository', 'y yes, n no');
-    tmux.press('y');
     await tmux.shows('✓ Closed the breaker of repository');
     expect((await halo.operations.listBreakers({ shared: true })).breakers).toEqual([]);
     tmux.type(`:reset ${runId}`);
-    await tmux.shows(`Close the breaker of run ${runId}`);
-    tmux.press('y');
     await tmux.shows(`✓ Closed the breaker of run:${runId}`);
     await vi.waitFor(() => {
       expect(halo.journal(runId).map(({ type }) => type)).toContain('breaker.reset');

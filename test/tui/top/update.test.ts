@@ -46,12 +46,32 @@ describe('keys', () => {
     expect(planAction('retry', run, 'US-009')).toMatchObject({ action: { name: 'retry', runId: 'r' } });
   });
 
-  it('pause, stop, resume and cancel only after y', () => {
+  it('pause, and resume what is paused, without a question', () => {
+    expect(after(open(), 'p').acting).toEqual({ name: 'pause', runId: RUN });
+    const pause: JournalEntry = { type: 'run.paused', by: 'ann', now: false };
+    const paused = after(start(), listed([stateOf(created(RUN, 1), { type: 'run.started' }, pause)]));
+    expect(after(paused, 'p').acting).toEqual({ name: 'resume', runId: RUN });
+    expect(linesOf(paused).at(-1)).toContain('p resume');
+    expect(after(open(), ':', ...typing('resume'), 'enter').notice?.text).toContain(`Run ${RUN} is not paused.`);
+  });
+
+  it('are offered in the last line where they are possible, and refused without a question elsewhere', () => {
+    const ended = after(start({ width: 140, height: 40 }), listed([stateOf(created(RUN, 1), ...asked('US-001'))]));
+    const line = linesOf(ended).at(-1);
+    for (const offered of ['A answer', 'r retry']) expect(line).toContain(offered);
+    for (const other of ['a approve', 'p pause', 'L land', 'X reject', 'i interrupt', 'C cancel'])
+      expect(line, other).not.toContain(other);
+    for (const key of ['p', 'i', 'L', 'C', 'X']) {
+      const refused = after(ended, key);
+      expect(refused.question, key).toBeUndefined();
+      expect(refused.notice?.text, key).not.toContain('halo ');
+    }
+  });
+
+  it('interrupt and cancel only after y', () => {
     const asked: [key: string, name: string, question: string][] = [
-      ['p', 'pause', 'Pause run'],
-      ['x', 'stop', 'now and interrupt'],
-      ['s', 'resume', 'Resume run'],
-      ['X', 'cancel', 'Cancel run'],
+      ['i', 'stop', 'now and interrupt'],
+      ['C', 'cancel', 'Cancel run'],
     ];
     for (const [key, name, question] of asked) {
       const asking = after(open(), key);
@@ -67,9 +87,9 @@ describe('keys', () => {
   it('start an ended run again with a retry, and say why one is not possible', () => {
     const end: JournalEntry = { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '' };
     const stopped = after(start(), listed([stateOf(created(RUN, 1), ...failed('US-001'), end)]));
-    for (const key of ['s', 'R']) expect(after(stopped, key, 'y').acting).toEqual({ name: 'retry', runId: RUN });
-    expect(after(open(), 'R').notice?.text).toContain('No story has failed; the run is in progress.');
-    expect(after(open(), 'end', 's').notice?.text).toContain('has no open story: there is nothing to retry.');
+    expect(after(stopped, 'r').acting).toEqual({ name: 'retry', runId: RUN });
+    expect(after(open(), 'r').notice?.text).toContain('No story has failed; the run is in progress.');
+    expect(after(open(), 'end', 'r').notice?.text).toContain('has no open story: there is nothing to retry.');
   });
 
   it('approve and land what is selected', () => {
@@ -121,7 +141,7 @@ describe('keys', () => {
   });
 
   it('reject with a reason, and not after Esc', () => {
-    const asking = after(open(), 'down', 'r', 'y');
+    const asking = after(open(), 'down', 'X', 'y');
     expect(linesOf(asking).at(-2)).toContain('Reason');
     expect(after(asking, 'escape').acting).toBeUndefined();
     expect(after(asking, ...typing('too big'), 'enter').acting).toEqual({
@@ -133,7 +153,7 @@ describe('keys', () => {
   });
 
   it('cancel a single story in the view of its run', () => {
-    const story = after(open(), 'enter', followed(RUN, RUNNING), 'end', 'X', 'y');
+    const story = after(open(), 'enter', followed(RUN, RUNNING), 'end', 'C', 'y');
     expect(story.acting).toEqual({ name: 'cancel', runId: RUN, story: 'US-003' });
   });
 
@@ -166,14 +186,11 @@ describe('keys', () => {
     until: '2030-01-01T00:30:00.000Z',
   };
 
-  it('list the open breakers of repositories and providers in the inbox, and close one only after y', () => {
+  it('list the open breakers of repositories and providers in the inbox, and close one', () => {
     expect(neededSources(after(open(), '2'))).toContainEqual({ source: 'breakers' });
     const inbox = after(open(), '2', { type: 'breakers-listed', breakers: [BREAKER] }, 'home');
     expect(textOf(inbox)).toMatch(/! breaker .*shop is open: 5 failure/);
-    const asking = after(inbox, 'b');
-    expect(asking.question?.text).toContain('Close the breaker of shop');
-    expect(after(asking, 'n').acting).toBeUndefined();
-    expect(after(asking, 'y').acting).toEqual({ name: 'reset', runId: '', breaker: BREAKER.key });
+    expect(after(inbox, 'b').acting).toEqual({ name: 'reset', runId: '', breaker: BREAKER.key });
     expect(after(inbox, 'l').notice?.text).toContain('No run is selected.');
   });
 
@@ -181,8 +198,8 @@ describe('keys', () => {
     const entry = { story: 'US-001', attempt: 1, key: BREAKER.key, why: BREAKER.reason, notBefore: BREAKER.until };
     const waiting = stateOf(created(RUN, 1), { type: 'run.started' }, { type: 'breaker.held', ...entry });
     const acting = { name: 'reset', runId: '', breaker: BREAKER.key };
-    expect(after(start(), listed([waiting]), 'b', 'y').acting).toEqual(acting);
-    expect(after(start(), listed([waiting]), '3', 'b', 'y').acting).toEqual(acting);
+    expect(after(start(), listed([waiting]), 'b').acting).toEqual(acting);
+    expect(after(start(), listed([waiting]), '3', 'b').acting).toEqual(acting);
   });
 
   it('close the breaker of a run that it ended, unless a newer run has done its stories', () => {
@@ -194,7 +211,7 @@ describe('keys', () => {
     const ended = stateOf(...opened, { type: 'run.ended', stopReason: 'CIRCUIT_OPEN', detail: 'no progress' });
     const inbox = after(start(), listed([ended]), '2');
     expect(textOf(inbox)).toMatch(/! breaker .*no progress/);
-    expect(after(inbox, 'b', 'y').acting).toEqual({ name: 'reset', runId: RUN });
+    expect(after(inbox, 'b').acting).toEqual({ name: 'reset', runId: RUN });
     const newer = stateOf(...succeeded(DONE));
     const stories = ended.stories.map(({ id }) => id);
     const done = {
@@ -239,8 +256,8 @@ describe('keys', () => {
   });
 
   it('do nothing more while an action is in progress, and show its result', () => {
-    const acting = after(open(), 'p', 'y');
-    expect(after(acting, 'x').question).toBeUndefined();
+    const acting = after(open(), 'p');
+    expect(after(acting, 'C').question).toBeUndefined();
     expect(linesOf(after(acting, { type: 'acted', text: 'Paused.' })).at(-2)).toContain('✓ Paused.');
     const failure = { message: 'The run has ended.', hint: 'Use retry.' };
     expect(linesOf(after(acting, { type: 'refused', failure })).at(-2)).toContain('✗ The run has ended. Use retry.');
@@ -300,7 +317,7 @@ describe('the command line', () => {
     });
     expect(after(open(), ':', ...typing('sp'), 'tab').inputLine?.text).toBe('spend');
     expect(after(open(), ':', ...typing('logs 0tbq2'), 'tab').inputLine?.text).toBe(`logs ${DONE}`);
-    expect(after(open(), ':', ...typing('pause'), 'enter').question?.action).toEqual({ name: 'pause', runId: RUN });
+    expect(after(open(), ':', ...typing('pause'), 'enter').acting).toEqual({ name: 'pause', runId: RUN });
     expect(after(open(), ':', ...typing('q'), 'enter').ended).toBe(true);
   });
 
