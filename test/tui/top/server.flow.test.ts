@@ -78,7 +78,7 @@ describe('halo top and a server', skipFor(!hasTmux && 'tmux is missing'), () => 
     await tmux.shows('✓ Story US-001 is answered');
     await halo.untilEnd(run!.runId);
     tmux.press('1', 'Enter');
-    await tmux.shows('SUCCESS', 'halo land');
+    await tmux.shows('✓ done', 'halo land');
     expect((await halo.operations.getRun({ runId: run!.runId })).state).toMatchObject({
       stopReason: 'SUCCESS',
       stories: [{ answered: [{ text: 'Use 8080.', by: 'api-token' }] }],

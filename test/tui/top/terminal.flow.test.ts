@@ -44,7 +44,7 @@ describe('halo top in a terminal', skipFor(!hasTmux && 'tmux is missing'), () =>
     start('');
     await tmux.shows('> ', runId, 'running', 'q quit');
     tmux.press('Enter');
-    await tmux.shows('US-001', 'agent, attempt 1 of 1', 'halo/', '購物車');
+    await tmux.shows('US-001', ', attempt 1 of 1', 'halo/', '購物車');
     tmux.press('l');
     await tmux.shows('works', 'lines: all, following');
 
