@@ -222,6 +222,20 @@ describe('what runners print', () => {
   });
 });
 
+describe('long reports', () => {
+  const COUNT = 100_000;
+  const lines = (line: (index: number) => string) =>
+    Array.from({ length: COUNT }, (_, index) => line(index)).join('\n');
+
+  // In quadratic time, each would take minutes.
+  it.each([
+    ['subtests of unittest', lines((index) => `  t (a.b${index})`)],
+    ['tests of go with one name', `${lines(() => '=== RUN a')}\n${lines(() => '--- PASS: a (0.00s)')}`],
+  ])('%s are read in linear time', (_what, text) => {
+    expect(read(text).tests).toBeUndefined();
+  });
+});
+
 describe('names that vary', () => {
   it('are those of the same tests in two runs', () => {
     const [first, second] = ['pytest-vary1', 'pytest-vary2'].map((name) => read(recorded(name)).tests ?? []);

@@ -26,13 +26,15 @@ export function readGoTest(): LineReader {
       if (name !== undefined) {
         const test = { names: [name], skipped: false };
         tests.push(test);
-        open.set(name, [...(open.get(name) ?? []), test]);
+        const others = open.get(name);
+        if (others === undefined) open.set(name, [test]);
+        else others.push(test);
         return undefined;
       }
       const [, outcome, ended] = END.exec(line) ?? [];
       if (outcome !== undefined && ended !== undefined) {
         // A text that a test prints may look like an end.
-        const test = open.get(ended)?.shift();
+        const test = open.get(ended)?.pop();
         if (test !== undefined) Object.assign(test, { skipped: outcome === 'SKIP', ...failedIf(outcome === 'FAIL') });
         return undefined;
       }

@@ -9,17 +9,20 @@ const SUM = /^Ran (\d+) tests? in [\d.]+s$/;
 /** unittest with `-v`. The outcome may be below the docstring or the output of the test. */
 export function readUnittest(): LineReader {
   let tests: PrintedTest[] = [];
+  let byName = new Map<string, PrintedTest>();
   let current: PrintedTest | undefined;
   const reset = () => {
     tests = [];
+    byName = new Map();
     current = undefined;
   };
   const begin = (test: string, path: string, isPart: boolean): PrintedTest => {
     const name = path === test || path.endsWith(`.${test}`) ? path : `${path}.${test}`;
-    const parent = isPart ? tests.findLast(({ names }) => names[0] === name) : undefined;
+    const parent = isPart ? byName.get(name) : undefined;
     if (parent !== undefined) return parent;
     const added = { names: [name], skipped: false };
     tests.push(added);
+    byName.set(name, added);
     return added;
   };
   return {
