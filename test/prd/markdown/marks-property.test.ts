@@ -56,28 +56,32 @@ function withoutMarks(text: string): string {
     .replace(/ (?:✅|\[DONE\])/g, '');
 }
 
-test('a Markdown file is read or refused, and a mark changes nothing but the mark', { timeout: RUNS * 20 }, () => {
-  fc.assert(
-    fc.property(file, fc.nat(3), (parts, place) => {
-      const text = write(parts);
-      const bytes = toBytes(text);
-      try {
-        const { stories, specHash } = parsePrd(bytes, 'prd');
-        const open = stories.filter(({ status }) => status !== 'done');
-        const story = open[place % Math.max(1, open.length)];
-        if (story === undefined) return;
-        const before = stories.filter(({ status }) => status === 'done');
-        const marked = markDone(bytes, 'prd', { landed: [story], before }).bytes;
-        const after = new TextDecoder('utf-8', { ignoreBOM: true }).decode(marked);
-        expect(withoutMarks(after)).toBe(withoutMarks(text));
-        const again = parsePrd(marked ?? bytes, 'prd');
-        expect(again.specHash).toBe(specHash);
-        expect(again.stories.map(({ title }) => title)).toEqual(stories.map(({ title }) => title));
-        expect(again.stories.filter(({ status }) => status === 'done')).toHaveLength(before.length + 1);
-      } catch (error) {
-        if (!(error instanceof HaloError) || error.code !== 'PRD_INVALID') throw error;
-      }
-    }),
-    { numRuns: RUNS },
-  );
-});
+test(
+  'a Markdown file is read or refused, and a mark changes nothing but the mark',
+  { timeout: 300_000 + RUNS * 20 },
+  () => {
+    fc.assert(
+      fc.property(file, fc.nat(3), (parts, place) => {
+        const text = write(parts);
+        const bytes = toBytes(text);
+        try {
+          const { stories, specHash } = parsePrd(bytes, 'prd');
+          const open = stories.filter(({ status }) => status !== 'done');
+          const story = open[place % Math.max(1, open.length)];
+          if (story === undefined) return;
+          const before = stories.filter(({ status }) => status === 'done');
+          const marked = markDone(bytes, 'prd', { landed: [story], before }).bytes;
+          const after = new TextDecoder('utf-8', { ignoreBOM: true }).decode(marked);
+          expect(withoutMarks(after)).toBe(withoutMarks(text));
+          const again = parsePrd(marked ?? bytes, 'prd');
+          expect(again.specHash).toBe(specHash);
+          expect(again.stories.map(({ title }) => title)).toEqual(stories.map(({ title }) => title));
+          expect(again.stories.filter(({ status }) => status === 'done')).toHaveLength(before.length + 1);
+        } catch (error) {
+          if (!(error instanceof HaloError) || error.code !== 'PRD_INVALID') throw error;
+        }
+      }),
+      { numRuns: RUNS },
+    );
+  },
+);
