@@ -38,13 +38,17 @@ export async function readPrintedReports(
   const written = await readFiles(attempt, clean);
   const tests = collectTests();
   // Sequentially, because each may be megabytes long.
-  for (const output of outputs) readTests(await output(), tests);
+  let isRead = false;
+  for (const output of outputs) if (readTests(await output(), tests) !== undefined) isRead = true;
   for (const { path, text, fault } of written) {
     if (fault !== undefined) tests.miss(`${path} ${fault}`);
-    else if (readTests(text, tests) === undefined) tests.miss(`${path} is not a report that halo reads`);
+    else if (readTests(text, tests) !== undefined) isRead = true;
+    else tests.miss(`${path} is not a report that halo reads`);
   }
   const unread = tests.missed();
-  return { tests: tests.found.length > 0 ? tests.found : null, unread };
+  // A report may have no tests yet.
+  const isKnown = tests.found.length > 0 || (isRead && unread.length === 0);
+  return { tests: isKnown ? tests.found : null, unread };
 }
 
 interface ReportFile {
