@@ -9,7 +9,7 @@ export const RENORMALIZE =
   'git shows files as changed that .gitattributes asks it to convert; `git add --renormalize .` and a commit end that';
 
 /**
- * The paths among `entries` of `git status -z` that have the bytes of the index, so that they have not been changed: git shows
+ * The paths among `entries` of `git status -z` that have the bytes and the mode of the index, so that they have not been changed: git shows
  * them only because it would convert them, e.g. after `text` was set for files with CRLF. None where git cannot say.
  */
 export async function findConverted(root: string, entries: readonly string[]): Promise<Set<string>> {
@@ -20,12 +20,16 @@ export async function findConverted(root: string, entries: readonly string[]): P
   const literal = { ...at, env: { GIT_LITERAL_PATHSPECS: '1' } };
   const [hashed, listed] = await Promise.all([
     tryGit(['hash-object', '--no-filters', '--stdin-paths'], { ...at, input: `${plain.join('\n')}\n` }),
-    tryGit(['ls-files', '--stage', '-z', '--full-name', '--', ...plain], literal),
+    tryGit(['diff-files', '--raw', '-z', '--no-abbrev', '--no-renames', '--', ...plain], literal),
   ]);
   if (hashed.exitCode !== 0 || listed.exitCode !== 0) return new Set();
   const ids = hashed.stdout.toString('latin1').trim().split('\n');
-  const index = new Map(
-    splitNul(listed.stdout).map((line) => [line.slice(line.indexOf('\t') + 1), line.split(' ')[1]]),
-  );
+  const fields = splitNul(listed.stdout);
+  const index = new Map(fields.flatMap((field, at) => (at % 2 === 0 ? [[fields[at + 1], idInIndex(field)]] : [])));
   return new Set(plain.filter((path, nth) => index.get(path) === ids[nth]));
+}
+
+/** Of a file whose mode has not changed either: `:100644 100644 <id> <zeros> M`. A link is hashed as what it points to. */
+function idInIndex(change: string): string | undefined {
+  return /^:(100\d{3}) \1 (\w+) /.exec(change)?.[2];
 }

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { inspectRepo, listChanges, readFileAt } from '../../../src/git/repository/inspect-repo.ts';
@@ -82,6 +82,18 @@ it('lists no file that git would only convert', async () => {
   const shown = run(root, ['status', '--porcelain']);
   expect(shown).toContain('old.cs');
   expect(await listChanges(root)).toEqual({ tracked: ['edited.cs'], untracked: [] });
+});
+
+it('lists files of which only the mode or the link has changed', async () => {
+  const root = tempDir();
+  makeRepo(root, { 'run.sh': 'a\n', other: 'b\n', text: 'other' });
+  symlinkSync('other', join(root, 'link'));
+  run(root, ['add', 'link']);
+  run(root, ['commit', '-q', '-m', 'link']);
+  chmodSync(join(root, 'run.sh'), 0o755);
+  rmSync(join(root, 'link'));
+  symlinkSync('text', join(root, 'link'));
+  expect((await listChanges(root)).tracked.sort()).toEqual(['link', 'run.sh']);
 });
 
 it('inspectRepo reads a file of a commit, and distinguishes a missing file from a missing commit', async () => {
