@@ -96,6 +96,13 @@ describe('tests that a runner names for people', () => {
     expect(removes!.summary).toContain('gone: 1 removed (test_calc.Calc.test_sums)');
     expect(hushes).toMatchObject({ stopReason: 'GATE_FAILED', tests: { before: 2, after: 0, removed: [] } });
     expect(hushes!.summary).toContain('is not known: unittest ran 2 tests without naming them: add `-v`');
+    repository.write(
+      'run.sh',
+      'echo "1 runs, 1 assertions, 0 failures, 0 errors"; python3 -B -m unittest -v test_calc',
+    );
+    repository.git('commit', '-qam', 'another runner, whose tests have no names');
+    const both = await run(repository, agentOf({ hushes: scripts.hushes }), ['sh run.sh'], more, ['hushes']);
+    expect(both.stories).toMatchObject([{ stopReason: 'GATE_FAILED', tests: { before: 2, after: 0, removed: [] } }]);
   });
 });
 

@@ -197,7 +197,8 @@ async function reportTestChanges(attempt: Attempt, after: ReportedTests, baselin
   if (attempt.config.tests.removed !== 'block') return;
   if (hasLostTests(changes))
     throw attemptFailed('GATE_FAILED', `tests that were there before are gone: ${describeLost(changes)}`);
-  if (before !== undefined && after.unread.length > 0 && (base?.unread ?? []).length === 0)
+  const wasRead = (base?.unread ?? []).length === 0 || after.tests === null;
+  if (before !== undefined && after.unread.length > 0 && wasRead)
     throw attemptFailed(
       'GATE_FAILED',
       `whether tests that were there before are gone is not known: ${safeLine(after.unread.join('; '), 400)}`,
