@@ -104,8 +104,23 @@ record() {
   list_older
   list_repositories > /tmp/found
   mv /tmp/found $RECORD.repositories
-  git write-tree --missing-ok > $RECORD
+  git write-tree --missing-ok > $RECORD.tree
   assume_submodules
+  mv $RECORD.tree $RECORD
+  touch $RECORD
+}
+
+# record_or_complain: records, or prints what git says of the files that setup has left
+record_or_complain() {
+  sh -ec '. /tmp/read-change.sh; record' 2> /tmp/complaint || tail -c 500 /tmp/complaint
+}
+
+# Git compares only the seconds of times. A file that has changed in the second of the record may have the time and the size
+# that are recorded, so git is made to read it.
+forget_times() {
+  git ls-files -z | sed -z 's,^,./,' | SINCE=$(($(stat -c %Y $RECORD) - 1)) xargs -0r sh -c '
+    find "$@" -maxdepth 0 ! -type d -newerct "@$SINCE.999999999" -print0' sh 2> /dev/null | sed -z 's,^\./,,' |
+    xargs -0r git --literal-pathspecs ls-files -s -z -- | git update-index -z --index-info
 }
 
 # Removes from $CHANGES the files that have the content with which the workspace began.
@@ -179,6 +194,7 @@ answer() {
 # print_change: the answer with the tree and what is ignored, then a pack; or `repositories` with their folders, and 9
 print_change() {
   cd "$GIT_WORK_TREE"
+  if [ -f $RECORD ]; then forget_times; fi
   list_ignored > /tmp/ignored &
   if ! add_all 2> /tmp/complaint; then
     cat /tmp/complaint >&2

@@ -79,6 +79,23 @@ describe('the change of a story', () => {
     ]);
   });
 
+  it('has files that keep their size and times', async () => {
+    const repository = newRepository({ 'f.txt': 'aaaa\n' });
+    const old = 'touch -d 2001-01-01 f.txt made.txt';
+    const agent = `echo cccc > f.txt; echo dddd > made.txt; ${old}; ${OK}`;
+    const state = await run(repository, scripted(agent, ['true'], [`setup=["echo bbbb > made.txt; ${old}"]`]));
+    expect(changesOf(repository, state.runId)).toEqual(['M f.txt', 'A made.txt']);
+  });
+
+  it('is not awaited if setup leaves a file that cannot be read', async () => {
+    const settings = ['setup=["echo 1 > closed; chmod 000 closed"]'];
+    const state = await run(newRepository(), scripted(OK, ['true'], settings));
+    expect(state.stories[0]).toMatchObject({
+      lastFailure: { cause: 'setup-failed' },
+      summary: expect.stringContaining('after setup, the workspace cannot be read: error: open("closed")') as string,
+    });
+  });
+
   it('is read without the programs of a repository that setup has left', async () => {
     const repository = newRepository();
     const commit = 'git -c user.name=n -c user.email=e -C vendored commit -q --allow-empty -m x';

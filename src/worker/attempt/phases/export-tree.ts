@@ -97,10 +97,12 @@ async function startExporter(attempt: Attempt, work: Workspace, before: Before):
     `. /tmp/${PROGRAM}`,
     `open_repository ${formatOf(base)} ${entries?.length ?? 0} ${objectsOf(commit === base ? [VIEW] : [VIEW, CANDIDATE])}`,
     ...reports.map((path) => `echo ${shellQuote(`/${path}`)} >> ${EXPORT_REPOSITORY}/info/exclude`),
-    ...(isRecorded(attempt, before) ? ['record'] : []),
+    ...(isRecorded(attempt, before) ? ['record_or_complain'] : []),
   ];
-  await sandbox.prepare(script.join('\n'), entries && Readable.from([entries]));
-  return sandbox;
+  const complaint = (await sandbox.prepare(script.join('\n'), entries && Readable.from([entries]))).trim();
+  if (complaint === '') return sandbox;
+  const why = `after setup, the workspace cannot be read: ${firstError(complaint)}`;
+  throw withCause('setup-failed', attemptFailed('GATE_FAILED', why, complaint));
 }
 
 function mountSnapshot(source: string): Mount {
@@ -138,11 +140,15 @@ export async function readWorkspace(attempt: Attempt, exporter: Exporter): Promi
   if (exit.exitCode === FOUND_REPOSITORIES && fields.length > 0)
     throw withCause('nested-repository', attemptFailed('POLICY_VIOLATION', describeRepositories(fields)));
   if (exit.exitCode !== 0) {
-    const complaint = stderr.text().trim().split('\n');
-    const why = safeLine(complaint.find((line) => line.startsWith('error: ')) ?? complaint.at(-1) ?? '');
+    const why = firstError(stderr.text());
     throw attemptFailed('POLICY_VIOLATION', `the workspace cannot be exported: ${why}`, stderr.text());
   }
   return { tree: word, packFile, ignored: toIgnoredFiles(fields) };
+}
+
+function firstError(complaint: string): string {
+  const lines = complaint.trim().split('\n');
+  return safeLine(lines.find((line) => line.startsWith('error: ')) ?? lines.at(-1) ?? '');
 }
 
 /** The fields of `git check-ignore -v -z`: source, line, pattern and path. The last record may be cut. */
