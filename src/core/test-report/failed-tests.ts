@@ -96,18 +96,21 @@ const ERROR_LINE = /^(?:# |E {1,9})?((?:[A-Z]\w{0,60})?(?:Error|Exception)\b(?: 
 /** Where the source is that an error is about: above it, or in its stack. */
 const LINES_ABOVE = 6;
 const LINES_BELOW = 10;
+/** More are not looked at: output is untrusted, and the search for a place in a line is slow. */
+const MAX_ERRORS = 50;
 
 /** Gives tests without a message the error that was printed about their file, or of a single test the first one. */
 function withPrintedErrors({ count, tests }: FailedTests, lines: readonly string[]): FailedTests {
-  const errors = lines.flatMap((line, at) => {
-    const said = ERROR_LINE.exec(line.trimStart())?.[1];
-    if (said === undefined) return [];
+  const errors: { said: string; place: string | undefined }[] = [];
+  for (let at = 0; at < lines.length && errors.length < MAX_ERRORS; at++) {
+    const said = ERROR_LINE.exec((lines[at] ?? '').trimStart())?.[1];
+    if (said === undefined) continue;
     const around = [
       ...lines.slice(Math.max(0, at - LINES_ABOVE), at).toReversed(),
       ...lines.slice(at + 1, at + 1 + LINES_BELOW),
     ];
-    return [{ said, place: around.map(placeIn).find((place) => place !== undefined) }];
-  });
+    errors.push({ said, place: around.map(placeIn).find((place) => place !== undefined) });
+  }
   const filled = tests.map((test): FailedTest => {
     if (!isSilent(test)) return test;
     const isOf = ({ place }: (typeof errors)[number]) => place !== undefined && test.name.endsWith(fileOf(place));

@@ -83,6 +83,12 @@ it('reads colored output, and removes its escape sequences', () => {
   expect(lines.join('\n')).not.toMatch(/\u001b|\u0007/);
 });
 
+it('reads long output with many errors in bounded time', () => {
+  // Otherwise it would take minutes.
+  const errors = `Error: x\n${'a.'.repeat(1000)}\n`.repeat(50_000);
+  expect(findFailedTests(`TAP version 13\nnot ok 1 - a.test.js\n${errors}`)).toMatchObject({ count: 1 });
+});
+
 it('shows at most five, truncated, and counts the others of a hostile test', () => {
   const many = Array.from({ length: 50_000 }, (_, index) => `not ok ${index + 1} - test ${index} ${'x'.repeat(500)}\n`);
   const found = findFailedTests(`TAP version 13\n${many.join('')}`);
