@@ -23,7 +23,7 @@ const dockerfiles = page
 describe('the Dockerfiles of docs/images.md', () => {
   test('exist for each tool that init knows and halo-sandbox lacks', () => {
     const titles = new Set(dockerfiles.map(({ title }) => title));
-    expect([...titles]).toEqual(['pnpm', 'Python', 'Go', 'Rust', 'Ruby', 'PostgreSQL', 'Playwright']);
+    expect([...titles]).toEqual(['pnpm', 'Python', 'Go', 'Rust', 'Java', 'Ruby', 'PostgreSQL', 'Playwright']);
   });
 
   test.each(dockerfiles)('$title: $text', ({ text }) => {

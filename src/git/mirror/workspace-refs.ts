@@ -1,6 +1,6 @@
 import { copyFile, mkdtemp, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { createFolders, pathExists, readFolder } from '../../lib/fs.ts';
+import { createFolders, readFolder, readIfExists, syncPath } from '../../lib/fs.ts';
 import { processMark } from '../../lib/process-identity.ts';
 import { git, tryGit } from '../process/git.ts';
 import { isObjectId } from '../process/git-output.ts';
@@ -21,6 +21,9 @@ export interface WorkspaceRefs {
 /** The name of the file in a view, in the format of `packed-refs`. */
 export const REFS_FILE = 'workspace-refs';
 
+/** What git reads in `packed-refs`. */
+const LINES = /^(?:#.*\n)(?:(?:[0-9a-f]{40,64} refs\/.+|\^[0-9a-f]{40,64})\n)*$/;
+
 /** Older ones are not shown. */
 const MAX_TAGS = 1_000;
 /** The tags of a very long history may take longer: then there are none. */
@@ -34,17 +37,32 @@ export async function addRefsToView(view: string, mirrorDir: string, refs: Works
   const kept = join(dirname(mirrorDir), 'refs');
   await createFolders(kept);
   const own = refs.run === undefined ? undefined : join(kept, refs.run);
-  if (own !== undefined && (await pathExists(own))) return copyInto(view, own);
+  if (own !== undefined && (await isIntact(own))) return copyInto(view, own);
   const aside = await mkdtemp(join(kept, `new-${processMark()}-`));
   try {
     await readInto(aside, refs);
     await copyInto(view, aside);
     // Another process may have read them first.
-    if (own !== undefined) await rename(aside, own).catch(() => undefined);
+    if (own !== undefined) await keep(aside, own).catch(() => undefined);
   } finally {
     await rm(aside, { recursive: true, force: true });
   }
   if (own !== undefined) await removeOldest(kept);
+}
+
+/** A damaged file would make git fail in every workspace of the run. */
+async function isIntact(dir: string): Promise<boolean> {
+  const text = await readIfExists(join(dir, REFS_FILE));
+  if (text !== undefined && LINES.test(text)) return true;
+  await rm(dir, { recursive: true, force: true });
+  return false;
+}
+
+/** Gives a folder its name when its content is on the disk. */
+async function keep(dir: string, own: string): Promise<void> {
+  for (const name of await readFolder(dir)) await syncPath(join(dir, name));
+  await syncPath(dir);
+  await rename(dir, own);
 }
 
 async function copyInto(view: string, from: string): Promise<void> {

@@ -224,6 +224,15 @@ export const DURABLE_FILES: readonly DurableFile[] = [
       how: 'synced; removed when git fails, and rebuilt from the mirror',
     },
   ),
+  row(
+    'repos/<repository>/refs/<run>/**',
+    `${MIRROR}/refs/[0-9a-z]{15}/(?:workspace-refs|pack-[0-9a-f]+\\.(?:pack|idx|rev))`,
+    {
+      what: 'tags and the branch that the workspaces of a run show',
+      damaged: 'rebuilt',
+      how: 'synced before the folder has its name; read again from the repository if it is damaged',
+    },
+  ),
   row('repos/<repository>/evidence/*.json', `${MIRROR}/evidence/[0-9a-f]{64}\\.json`, {
     what: 'gate results of a commit',
     damaged: 'rebuilt',

@@ -126,7 +126,7 @@ describe('a run that is refused', () => {
         code: 6,
         stderr: expect.stringContaining('before it started') as string,
       });
-    expect((await world.call(['status', runId], repository.root)).stdout).toContain('NOT_A_GIT_REPO');
+    expect((await world.call(['status', runId], repository.root)).stdout).toContain('failed: not a git repo');
     expect(await world.call(['diff', runId], repository.root)).toMatchObject({ code: 0, stdout: '' });
   });
 

@@ -85,7 +85,7 @@ describe('several repositories', () => {
     const latestStart = Math.max(...spans.map(([start]) => start));
     expect(latestStart).toBeLessThan(Math.min(...spans.map(([, end]) => end)));
 
-    expect(await halo('ls')).toMatch(/(?:^\w+ +SUCCESS +2\/2 .*\n){2}/m);
+    expect(await halo('ls')).toMatch(/(?:^\w+ +done, not landed +2\/2 .*\n){2}/m);
     for (const [index, runId] of runIds.entries()) {
       expect(await halo('status', runId)).toContain('2 of 2 stories landed');
       expect(await halo('diff', runId)).toContain('+++ b/log.txt');
@@ -179,7 +179,7 @@ describe('stopping in the middle of a story', () => {
       const end = await run.ended;
       expect(end).toMatchObject({ code: 130, stdout: expect.stringContaining('USER_ABORT') as string });
       const runId = end.stdout.trimEnd().split('/').at(-1)!;
-      expect(await halo('status', runId)).toContain('USER_ABORT');
+      expect(await halo('status', runId)).toMatch(/^state +cancelled/m);
       expect(repository.git('branch', '--list', 'halo/*')).toBe('');
       await vi.waitFor(async () => expect(await containersOf(runId)).toEqual([]), PATIENCE);
     },
