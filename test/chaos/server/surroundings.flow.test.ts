@@ -49,7 +49,7 @@ it(
     expect(await logs.ended).toMatchObject({ code: 0, stdout: expect.stringContaining('SUCCESS') as string });
     clearTimeout(late);
     const status = await world.home.halo(['status', runId], { cwd: world.home.dir });
-    expect(status.stdout).toMatch(/^state +SUCCESS/m);
+    expect(status.stdout).toMatch(/^state +done/m);
     await stopWorker(worker);
     await finish(runId, 'SUCCESS', ['A', 'B', 'C']);
   },
