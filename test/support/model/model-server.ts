@@ -40,6 +40,8 @@ export type Turn =
     saying?: string;
     delayMs?: number;
     usage?: { input?: number; output?: number; cached?: number };
+    /** The turn is repeated until a request contains this text; the next turn answers that one. */
+    until?: string;
     /** Texts that the request has to contain; else it is answered with 400. */
     expect?: string[];
   };
@@ -86,9 +88,13 @@ export async function startModelServer(script: { turns: Turn[] } | { lanes: Lane
       const lane =
         lanes.find(({ match }) => match !== undefined && body.includes(JSON.stringify(match).slice(1, -1))) ??
         lanes.find(({ match }) => match === undefined);
-      answer({ res, path: req.url ?? '', body, turn: lane?.turns.shift(), id: `scripted${requests.length}` }).catch(
-        (error: unknown) => sendError(res, 400, String(error)),
-      );
+      answer({
+        res,
+        path: req.url ?? '',
+        body,
+        turn: takeTurn(lane?.turns ?? [], body),
+        id: `scripted${requests.length}`,
+      }).catch((error: unknown) => sendError(res, 400, String(error)));
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -102,6 +108,14 @@ export async function startModelServer(script: { turns: Turn[] } | { lanes: Lane
         server.closeAllConnections();
       }),
   };
+}
+
+function takeTurn(turns: Turn[], body: string): Turn | undefined {
+  const [next] = turns;
+  if (next?.until === undefined) return turns.shift();
+  if (!body.includes(next.until)) return next;
+  turns.shift();
+  return takeTurn(turns, body);
 }
 
 interface Exchange {
