@@ -89,17 +89,14 @@ export async function resolveSubmission(
   const { base: commit, mirror } = inspected.repo;
   const gitDir = away ? mirrorPath(home, mirror) : inspected.from;
   const root = away ? undefined : inspected.repo.source;
-  const [guarded, missing] = await Promise.all([
-    findGuarded({ root, gitDir, commit, prd, config, remote, settings: inspected.settings }),
-    warnOfContents({ gitDir, commit }),
-  ]);
+  const { settings } = inspected;
+  const guarded = await findGuarded({ root, gitDir, commit, prd, config, remote, settings });
   const repo = { ...inspected.repo, ...(guarded.length > 0 && { guarded }), ...(places && { places }) };
   const warnings = [
     ...(trusting ? [warnOfTrust(inspected.repo.source, config)] : []),
-    ...inspected.warnings,
     ...warnOfIgnored(ignored),
     ...warnOfNetwork(config),
-    ...missing,
+    ...inspected.warnings,
   ];
   return { repo, from: inspected.from, access: inspected.access, config, warnings };
 }
@@ -161,14 +158,15 @@ export async function inspectFolder(
   const facts = await inspectRepo(source);
   const { root, gitDir, branch, head } = facts;
   const settings = root === gitDir ? undefined : listSettings({ cwd: root });
-  const [warnings, file] = await Promise.all([
+  const [warnings, missing, file] = await Promise.all([
     settings && cleanBut ? requireCleanCheckout(facts, { prd: cleanBut, folder, settings }) : [],
+    warnOfContents({ gitDir, commit: head }),
     findRepoConfig(root),
     assertRunBranchesAllowed(gitDir),
     settings,
   ]);
   const repo = { source: root, mirror: mirrorName(gitDir), branch, base: head };
-  return { repo, from: gitDir, file, warnings, settings: await settings };
+  return { repo, from: gitDir, file, warnings: [...warnings, ...missing], settings: await settings };
 }
 
 const MAX_NAMED = 5;
@@ -226,17 +224,20 @@ async function inspectUrl(home: string, url: string, pinned: string | undefined)
   const access = { login, pinned };
   const name = mirrorName(address);
   const mirror = { home, repo: { source: address, mirror: name }, access };
-  const { head, branch, text } = await withIntactMirror(mirror, async () => {
+  const { head, branch, text, warnings } = await withIntactMirror(mirror, async () => {
     const { dir, head, branch } = await updateMirror({ home, name, from: address, access });
-    const text = await readFileAt({ gitDir: dir, commit: head, path: 'halo.toml', maxBytes: MAX_CONFIG_BYTES });
-    return { head, branch, text };
+    const [text, warnings] = await Promise.all([
+      readFileAt({ gitDir: dir, commit: head, path: 'halo.toml', maxBytes: MAX_CONFIG_BYTES }),
+      warnOfContents({ gitDir: dir, commit: head }),
+    ]);
+    return { head, branch, text, warnings };
   });
   return {
     repo: { source: address, mirror: name, branch, base: head },
     from: address,
     access,
     file: text === undefined ? undefined : parseConfigFile(`${address}:halo.toml`, text),
-    warnings: [],
+    warnings,
   };
 }
 
