@@ -53,7 +53,7 @@ export async function addRefsToView(view: string, mirrorDir: string, refs: Works
 /** A damaged file would make git fail in every workspace of the run. */
 async function isIntact(dir: string): Promise<boolean> {
   const text = await readIfExists(join(dir, REFS_FILE));
-  if (text !== undefined && LINES.test(text)) return true;
+  if (text === undefined || LINES.test(text)) return text !== undefined;
   await rm(dir, { recursive: true, force: true });
   return false;
 }
