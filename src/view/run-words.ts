@@ -15,18 +15,17 @@ export function timeText(run: RunState, now: string): string {
 }
 
 /**
- * The state of a run in words, on every surface: of a failed one with its reason. The stop reason is in details and JSON. `short`: for places
- * without room.
+ * The state of a run in words, on every surface: of a failed one with its reason. The stop reason is in details and JSON.
+ * `short`: for places without room.
  */
 export function runWords(run: ListedRun): Words & { short: string } {
-  const short = stateWords(run);
-  const words = short.map((word) => (word === 'failed' ? `failed: ${whyItFailed(run)}` : word));
+  const words = stateWords(run, `failed: ${whyItFailed(run)}`);
   const [first = '', ...rest] = words;
   const text = run.dry ? `${first}: ${rest.join(', ')}` : words.join(', ');
   return {
     mark: markOf(run),
     tone: toneOf(run),
-    short: short[0] ?? '',
+    short: stateWords(run)[0] ?? '',
     text: isHeld(run) ? `${text}: ${run.heldBy}` : text,
   };
 }

@@ -65,8 +65,7 @@ function filesIn({ git, model, network, secrets }: GuardQuery['config']): OwnSet
 
 /**
  * The paths of a PRD below a folder: as named, and with links resolved. A folder of tasks counts as a whole, because a new
- * file in it is a new task; if it is the top of the repository, or one of BMAD, only the
- * files of the PRD do.
+ * file in it is a new task; if it is the top of the repository, or one of BMAD, only the files of the PRD do.
  */
 async function pathsBelow(root: string, prd: PrdFile, remote: boolean): Promise<string[]> {
   const { path } = prd;

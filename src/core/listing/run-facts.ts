@@ -66,11 +66,14 @@ function endedWords(run: RunState): string[] {
   return [...new Set(words.map((word) => word.toLowerCase()))].filter((word) => word !== '');
 }
 
-/** The words for the state of a run, the least general one last; of an ended one, for people instead of its stop reason. */
-export function stateWords(run: RunState & { heldBy?: string }): string[] {
+/**
+ * The words for the state of a run, the least general one last; of an ended one, for people instead of its stop reason.
+ * `failed`: the word for an end that has none of its own.
+ */
+export function stateWords(run: RunState & { heldBy?: string }, failed = 'failed'): string[] {
   const kind = run.dry ? [run.planning ? 'plan' : 'dry run'] : [];
   if (run.status !== 'ended') return [...kind, openWord(run)];
-  return [...kind, ...endWords(run)];
+  return [...kind, ...endWords(run, failed)];
 }
 
 function openWord(run: RunState & { heldBy?: string }): string {
@@ -80,15 +83,15 @@ function openWord(run: RunState & { heldBy?: string }): string {
   return run.status === 'running' && !run.stories.some(hasAttempt) ? 'waiting' : run.status;
 }
 
-function endWords(run: RunState): string[] {
+function endWords(run: RunState, failed: string): string[] {
   const { stopReason, dry, tip, repo, pull } = run;
   const after = afterwards(run);
   if (stopReason === 'SUCCESS') {
-    if (after.includes('landed') || after.includes('rejected')) return after;
+    if (run.landed !== undefined || currentDecision(run)?.verdict === 'rejected') return after;
     const isLeft = after.length === 0 && !dry && tip !== repo.base && pull === undefined;
     return ['done', ...(isLeft ? ['not landed'] : after)];
   }
-  return [END_WORDS[stopReason ?? 'UNKNOWN_ERROR'] ?? 'failed', ...after];
+  return [END_WORDS[stopReason ?? 'UNKNOWN_ERROR'] ?? failed, ...after];
 }
 
 /** Ends with words of their own; all others are failures. */
