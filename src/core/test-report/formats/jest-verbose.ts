@@ -19,14 +19,10 @@ export function readJestVerbose(): LineReader {
   return {
     runner: 'jest',
     advice: 'add `--verbose` or `--json`',
+    sum: SUM,
+    tests: () => tests,
     reset,
     read(line) {
-      const sum = SUM.exec(line)?.[1];
-      if (sum !== undefined) {
-        const report = { tests, counted: Number(sum) };
-        reset();
-        return report;
-      }
       if (FILE.test(line)) suites = [];
       else if (line.trim() === '') suites = undefined;
       else if (suites !== undefined) {

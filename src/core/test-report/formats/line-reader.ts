@@ -24,9 +24,12 @@ export interface LineReader {
   runner: string;
   /** How to make the runner name its tests. */
   advice: string;
-  /** Takes a line without colors. Returns the report that it ends. */
+  /** A line that ends a report; group 1, or 2, is the number of its tests, which `tests` returns. */
+  sum?: RegExp;
+  tests?(): readonly PrintedTest[];
+  /** Takes another line, without colors. Returns the report that it ends. */
   read(line: string): PrintedReport | undefined;
-  /** Forgets the lines of what turned out to be the report of another runner. */
+  /** Forgets the lines of a report that has ended, or turned out to be that of another runner. */
   reset(): void;
   /** The report that the end of the output ends, if it is one. */
   end?(): PrintedReport | undefined;
@@ -46,11 +49,20 @@ export function readLines(text: string, readers: readonly LineReader[], tests: C
   };
   for (const raw of shortLines(text)) {
     const line = toPlain(raw);
-    const ended = readers.find((reader) => take(reader, reader.read(line)));
+    const ended = readers.find((reader) => take(reader, readLine(reader, line)));
     if (ended !== undefined) for (const reader of readers) if (reader !== ended) reader.reset();
   }
   for (const reader of readers) take(reader, reader.end?.());
   return found;
+}
+
+function readLine(reader: LineReader, line: string): PrintedReport | undefined {
+  const [, count, other] = reader.sum?.exec(line) ?? [];
+  const counted = count ?? other;
+  if (counted === undefined) return reader.read(line);
+  const report = { tests: reader.tests?.() ?? [], counted: Number(counted) };
+  reader.reset();
+  return report;
 }
 
 /** Without colors, blanks at the end, and what a carriage return overwrites. */

@@ -32,17 +32,13 @@ export function readNodeSpec(): LineReader {
   return {
     runner: 'node:test',
     advice: 'use the reporter `spec` or `tap`',
+    sum: SUM,
+    tests: () => tests,
     reset,
     read(line) {
       // The failures are repeated after the counts.
       const isRepeated = before.startsWith('test at ') || line === '✖ failing tests:';
       before = line;
-      const sum = SUM.exec(line)?.[1];
-      if (sum !== undefined) {
-        const report = { tests, counted: Number(sum) };
-        reset();
-        return report;
-      }
       const found = isRepeated ? null : LINE.exec(line);
       if (found !== null) readTest(found);
       return undefined;

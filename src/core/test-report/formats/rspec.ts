@@ -22,14 +22,10 @@ export function readRspec(): LineReader {
   return {
     runner: 'RSpec',
     advice: 'add `--format documentation`',
+    sum: SUM,
+    tests: () => testsIn(rows),
     reset,
     read(line) {
-      const sum = SUM.exec(line)?.[1];
-      if (sum !== undefined) {
-        const report = { tests: testsIn(rows), counted: Number(sum) };
-        reset();
-        return report;
-      }
       isOver ||= END.test(line);
       const text = line.trimStart();
       const depth = (line.length - text.length) / 2;

@@ -28,14 +28,10 @@ export function readUnittest(): LineReader {
   return {
     runner: 'unittest',
     advice: 'add `-v`',
+    sum: SUM,
+    tests: () => tests,
     reset,
     read(line) {
-      const sum = SUM.exec(line)?.[1];
-      if (sum !== undefined) {
-        const report = { tests, counted: Number(sum) };
-        reset();
-        return report;
-      }
       // The failures follow, each with its name again.
       if (/^={70}$/.test(line)) current = undefined;
       const [, indent = '', test, path = '', rest = ''] = HEAD.exec(line) ?? [];

@@ -15,14 +15,10 @@ export function readVitestVerbose(): LineReader {
   return {
     runner: 'vitest',
     advice: 'add `--reporter=verbose`, or `--reporter=tap-flat`',
+    sum: SUM,
+    tests: () => tests,
     reset,
     read(line) {
-      const sum = SUM.exec(line)?.[1];
-      if (sum !== undefined) {
-        const report = { tests, counted: Number(sum) };
-        reset();
-        return report;
-      }
       const [, mark = '', printed] = TEST.exec(line) ?? [];
       if (printed === undefined) return undefined;
       const names = printed.replace(TIME, '').split(' > ');
