@@ -18,6 +18,17 @@ export function assertPrdSize(size: number, path: string): void {
  */
 export function decodePrd(bytes: Uint8Array, path: string): { text: string; hadMark: boolean } {
   assertPrdSize(bytes.length, path);
+  const whole = decodeText(bytes, path);
+  const hadMark = whole.startsWith('\uFEFF');
+  const text = hadMark ? whole.slice(1) : whole;
+  if (text.trim() === '') {
+    throw new HaloError('PRD_INVALID', `${path}: The file is empty.`, { hint: 'Write at least one story into it.' });
+  }
+  return { text, hadMark };
+}
+
+/** The text of a file with its byte order mark, if it has one. Throws PRD_INVALID if it is not UTF-8. */
+export function decodeText(bytes: Uint8Array, path: string): string {
   if (!isUtf8(bytes)) {
     const offset = locateInvalidUtf8(bytes);
     const line = 1 + bytes.subarray(0, offset).filter((byte) => byte === 0x0a).length;
@@ -26,13 +37,7 @@ export function decodePrd(bytes: Uint8Array, path: string): { text: string; hadM
       hint: 'Save the file as UTF-8.',
     });
   }
-  const whole = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
-  const hadMark = whole.startsWith('\uFEFF');
-  const text = hadMark ? whole.slice(1) : whole;
-  if (text.trim() === '') {
-    throw new HaloError('PRD_INVALID', `${path}: The file is empty.`, { hint: 'Write at least one story into it.' });
-  }
-  return { text, hadMark };
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
 }
 
 /** Returns the offset of the first byte that is not part of a well-formed character. The bytes must contain one. */

@@ -4,7 +4,7 @@ import { HaloError } from '../core/failure/errors.ts';
 import type { PrdFile } from '../core/prd/prd.ts';
 import { mapConcurrent } from '../lib/async.ts';
 import { readRegularFile, UnreadableFileError } from '../lib/fs.ts';
-import { MAX_PRD_BYTES } from './decode-prd.ts';
+import { decodeText, MAX_PRD_BYTES } from './decode-prd.ts';
 import {
   isFileName,
   isFolderText,
@@ -64,7 +64,7 @@ async function readFolder(path: string): Promise<PrdFolder> {
     const bytes = await readFileOf(path, { name, left });
     left -= bytes?.length ?? 0;
     if (left < 0) throw tooLarge(path, TOO_MUCH);
-    return bytes === undefined ? [] : [{ name, text: decode(bytes, join(path, name)) }];
+    return bytes === undefined ? [] : [{ name, text: decodeText(bytes, join(path, name)) }];
   });
   folder.files.push(...read.flat());
   // Its parser says that the tasks of Backlog.md are in a folder below.
@@ -95,7 +95,7 @@ async function readBmadFiles(path: string): Promise<PrdFolder | undefined> {
   for (const name of [...names, states]) {
     const bytes = await readFileOf(path, { name, left });
     left -= bytes?.length ?? 0;
-    if (bytes !== undefined) files.push({ name, text: decode(bytes, join(path, name)) });
+    if (bytes !== undefined) files.push({ name, text: decodeText(bytes, join(path, name)) });
   }
   return { files, left: [] };
 }
@@ -152,15 +152,6 @@ async function readFileOf(folder: string, { name, left }: { name: string; left: 
       hint: 'Make the file readable, or move it out of the folder.',
       cause,
     });
-  }
-}
-
-/** The text with its byte order mark. */
-function decode(bytes: Buffer, path: string): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    throw new HaloError('PRD_INVALID', `${path}: The text is not UTF-8.`, { hint: 'Save the file as UTF-8.' });
   }
 }
 

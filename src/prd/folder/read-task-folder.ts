@@ -87,7 +87,7 @@ function noTasks(path: string, left: PrdFolder['left']): HaloError {
     MAX_NAMED,
   );
   return new HaloError('PRD_INVALID', `${path}: The folder has no task files; it has ${oneLine(names)}.`, {
-    hint: left.some(({ name, why }) => name === 'tasks' && why === 'it is a folder')
+    hint: left.some(({ name }) => name === 'tasks')
       ? `Name ${path}/tasks.`
       : 'A task file has front matter with `status` and `id`, `title` or `name`. Pass a file of the folder, or submit each as a PRD with `halo queue`.',
   });

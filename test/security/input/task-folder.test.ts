@@ -71,7 +71,9 @@ describe('incident task-folder: a folder of tasks with hostile entries', () => {
 
   it('is not read in part if a task cannot be read', async () => {
     writeFileSync(join(folder, 'task-2.md'), Buffer.from([0x2d, 0xff]));
-    await expect(readPrdSource(folder)).rejects.toThrow(`${folder}/task-2.md: The text is not UTF-8.`);
+    await expect(readPrdSource(folder)).rejects.toThrow(
+      `${folder}/task-2.md:1: The text is not UTF-8: byte 0xff at offset 1.`,
+    );
   });
 });
 
