@@ -24,6 +24,7 @@ export const COMMANDS: readonly Entry[] = [
     load: () => import('./commands/status.ts'),
   },
   { name: 'top', summary: 'show and control all runs on the whole terminal', load: () => import('./commands/top.ts') },
+  { name: 'watch', summary: 'show live what the agents of a run do', load: () => import('./commands/watch.ts') },
   { name: 'logs', summary: 'show or follow the log of a run', load: () => import('./commands/logs.ts') },
   { name: 'batch', summary: 'show the runs of one submit', load: () => import('./commands/batch.ts') },
   { name: 'ls', summary: 'list runs, newest first', load: () => import('./commands/ls.ts') },
@@ -134,7 +135,10 @@ export const COMMANDS: readonly Entry[] = [
 /** Headings of the help page, in order, with their commands. */
 export const GROUPS: readonly [heading: string, names: readonly string[]][] = [
   ['Start:', ['new', 'init', 'doctor', 'check', 'run', 'submit', 'queue']],
-  ['Inspect:', ['top', 'status', 'inbox', 'ls', 'logs', 'show', 'diff', 'batch', 'network', 'cost', 'errors', 'audit']],
+  [
+    'Inspect:',
+    ['top', 'status', 'inbox', 'ls', 'watch', 'logs', 'show', 'diff', 'batch', 'network', 'cost', 'errors', 'audit'],
+  ],
   ['Review and land:', ['approve', 'reject', 'land', 'pr', 'verify', 'replay']],
   ['Control:', ['pause', 'resume', 'cancel', 'retry', 'answer', 'breaker']],
   ['PRDs and tasks:', ['prd', 'prompt', 'estimate', 'plan', 'import', 'loop', 'task']],

@@ -1,5 +1,5 @@
 import type { Usage } from '../core/agent.ts';
-import { formatUsd } from '../core/budget.ts';
+import { formatCount, formatUsd } from '../core/budget.ts';
 
 /**
  * Cost and tokens for people, e.g. `$0.12, 12.3k tokens in (4.0k cached), 678 out, 3 requests`; empty if there are
@@ -16,10 +16,4 @@ export function usageText(usage: Usage): string {
 /** The cost for a table; `-` if no price is known. */
 export function costText({ costUsd }: { costUsd?: number | undefined }): string {
   return costUsd === undefined ? '-' : formatUsd(costUsd);
-}
-
-/** `678`, `12.3k`, `1.20M` */
-export function formatCount(count: number): string {
-  if (count < 1000) return String(count);
-  return count < 1_000_000 ? `${(count / 1000).toFixed(1)}k` : `${(count / 1_000_000).toFixed(2)}M`;
 }

@@ -262,6 +262,39 @@ describe('halo logs', () => {
     expect((await second).code).toBe(0);
   });
 
+  it('watch shows live what the agents do, a line for each event, and ends with the run', async () => {
+    const usage = { requests: 1, inputTokens: 12_345, cachedTokens: 0, outputTokens: 678, costUsd: 0.2 };
+    const used = { type: 'model.used', story: 'US-001', attempt: 1, model: 'gpt-5', told: 'all', usage } as const;
+    operations.addRun([created('r1', 1), { type: 'run.started' }, ...attempted('US-001').slice(0, -3)]);
+    const watching = halo(['watch', 'r1']);
+    await expect.poll(() => operations.followers('r1')).toBe(1);
+    const say = 'First I read\nthe tests \u001b]0;x\u0007.';
+    const activity = { kind: 'say', text: say } as const;
+    for (const entry of [used, used]) operations.append('r1', { ...entry, tokens: 1, ms: 3100 });
+    operations.append('r1', { type: 'agent.activity', story: 'US-001', attempt: 1, activity });
+    for (const entry of attempted('US-001').slice(-3)) operations.append('r1', entry);
+    operations.append('r1', { type: 'run.ended', stopReason: 'USER_ABORT', detail: '' });
+    const { stdout, stderr } = await watching;
+    expect(stderr).toMatch(/^US-001 {2}agent .*: Story number 1\n\n/);
+    expect(stdout.split('\n').map((line) => line.slice(20))).toEqual([
+      'agent    starts',
+      'agent    Looking at the tests first.',
+      'agent    $ npm test',
+      'agent    exit 1: npm test',
+      'agent    edited  src/cart.ts',
+      'model    gpt-5  $0.20, 12.3k tokens in, 678 out in 3.1s; $0.20 so far',
+      'model    gpt-5  $0.20, 12.3k tokens in, 678 out in 3.1s; $0.40 so far',
+      'agent    First I read the tests <U+001B>]0;x<U+0007>.',
+      'agent    done    3.0s',
+      'gates    starts',
+      'gate     $ npm test',
+      'run      USER_ABORT  ',
+      '',
+    ]);
+    const ended = await halo(['watch', 'r1', '--json']);
+    expect(ended.stdout).toBe('');
+  });
+
   it('logs -f ends with the next steps of a run, on stderr', async () => {
     operations.addRun([created('r1', 1)]);
     const following = halo(['logs', 'r1', '-f']);

@@ -27,6 +27,8 @@ interface ShowEvents {
   /** Nothing is truncated, and complete logs of setup and gates are shown. */
   full: boolean;
   timestamps: boolean;
+  /** One line for each event, as `halo watch` shows them. */
+  live?: boolean;
 }
 
 /** A run whose events are shown. */
@@ -129,7 +131,7 @@ function namer(runs: readonly RunState[], cli: Cli): (run: RunState) => string {
 
 function openLines(run: RunState, name: string, options: ShowEvents, cli: Cli): EventSource['linesOf'] {
   const { runId } = run;
-  const { story, attempt, since, json, full, timestamps, operations } = options;
+  const { story, attempt, since, json, full, timestamps, live = false, operations } = options;
   const isWanted = (event: JournalEvent) =>
     (since === undefined || event.at >= since) &&
     (story === undefined || ('story' in event && event.story === story)) &&
@@ -141,6 +143,7 @@ function openLines(run: RunState, name: string, options: ShowEvents, cli: Cli): 
   const toLines = transcriptLines(cli, {
     runId,
     timestamps,
+    live,
     extent: full ? WHOLE : EXCERPT,
     indent: name === '' ? 0 : NAME_WIDTH + 3,
   });

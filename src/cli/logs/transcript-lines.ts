@@ -3,6 +3,7 @@ import { wrapIndented, stringWidth } from '../../lib/string-width.ts';
 import type { Extent } from '../../core/transcript/excerpt.ts';
 import { layOutLine, storyColumnWidth, type TranscriptLine } from '../../core/transcript/transcript-line.ts';
 import { describeEvent } from '../../core/transcript/transcript.ts';
+import { AttemptReader, totalUsage } from '../../core/journal/attempts.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import { defined } from '../../lib/guards.ts';
@@ -15,6 +16,8 @@ interface TranscriptOptions {
   /** The time of day, in UTC, instead of the elapsed time. */
   timestamps?: boolean;
   extent?: Extent;
+  /** One line for each event, with what the attempt has used so far. */
+  live?: boolean;
   /** Columns that a prefix of the lines takes. */
   indent?: number;
 }
@@ -34,12 +37,14 @@ export function transcriptPrinter(
 /** Returns the lines instead of printing them. */
 export function transcriptLines(
   cli: Omit<Printer, 'print'>,
-  { runId, timestamps = false, extent, indent = 0 }: TranscriptOptions,
+  { runId, timestamps = false, extent, live = false, indent = 0 }: TranscriptOptions,
 ): (event: JournalEvent) => string[] {
   let startedAt: string | undefined;
   let storyWidth: number | undefined;
-  const how = defined({ runId, extent });
+  const attempts = live ? new AttemptReader() : undefined;
   return (event) => {
+    const used = attempts && { used: totalUsage(attempts.read(event)?.usage ?? []) };
+    const how = defined({ runId, extent, live: used });
     startedAt ??= event.at;
     if (event.type === 'run.created') storyWidth = storyColumnWidth(event.prd.stories.map(({ id }) => id));
     const when = timestamps ? `${event.at.slice(0, 19)}Z` : formatElapsed(msBetween(startedAt, event.at));

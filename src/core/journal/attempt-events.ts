@@ -1,6 +1,6 @@
 import { describeAgentOptions, type AgentOptions } from '../agent-options.ts';
 import type { AgentActivity, AgentId, Usage } from '../agent.ts';
-import { describeWarning, type BudgetWarning } from '../budget.ts';
+import { describeWarning, formatCount, formatUsd, type BudgetWarning } from '../budget.ts';
 import { describeKeyPause, type KeyPause } from '../failure/model-use.ts';
 import {
   describeBinaryFiles,
@@ -20,6 +20,7 @@ import { safeLine } from '../text/safe-text.ts';
 import { activityLines } from '../transcript/activity-lines.ts';
 import {
   EXCERPT,
+  LIVE,
   LINE_LENGTH,
   commandEnd,
   continuationLines,
@@ -112,7 +113,10 @@ export interface AttemptEvents {
 }
 
 export const ATTEMPT_EVENTS: EventRows<AttemptEvents> = {
-  'phase.started': { is: ['lossy'], lines: () => [] },
+  'phase.started': {
+    is: ['lossy'],
+    lines: (event, { live }) => (live ? [{ label: event.phase, tone: 'quiet', text: 'starts' }] : []),
+  },
   'phase.ended': {
     is: ['lossy'],
     lines: (event) => {
@@ -150,7 +154,10 @@ export const ATTEMPT_EVENTS: EventRows<AttemptEvents> = {
       return said.length === 0 ? [] : [{ label: 'agent', tone: 'quiet', text: safeLine(text, LINE_LENGTH) }];
     },
   },
-  'agent.activity': { is: ['lossy'], lines: (event, how) => activityLines(event.activity, how.extent ?? EXCERPT) },
+  'agent.activity': {
+    is: ['lossy'],
+    lines: (event, how) => activityLines(event.activity, how.live ? LIVE : (how.extent ?? EXCERPT)),
+  },
   'network.asked': {
     is: [],
     lines: (event) => {
@@ -160,7 +167,7 @@ export const ATTEMPT_EVENTS: EventRows<AttemptEvents> = {
       return [{ label: 'network', tone: 'warn', text: `refused ${what}${times}` }];
     },
   },
-  'model.used': { is: [], lines: () => [] },
+  'model.used': { is: [], lines: (event, { live }) => (live ? [modelLine(event, live.used)] : []) },
   'budget.warned': {
     is: ['changes'],
     lines: (event) => [{ label: 'budget', tone: 'warn', text: describeWarning(event) }],
@@ -180,7 +187,11 @@ export const ATTEMPT_EVENTS: EventRows<AttemptEvents> = {
       return [{ label: 'model', tone: 'warn', text }];
     },
   },
-  'gate.started': { is: ['lossy'], lines: () => [] },
+  'gate.started': {
+    is: ['lossy'],
+    lines: (event, { live }) =>
+      live ? [{ label: 'gate', tone: 'strong', text: `$ ${safeLine(event.command, LINE_LENGTH)}` }] : [],
+  },
   'tree.restored': {
     is: [],
     lines: (event) => {
@@ -248,6 +259,15 @@ export const ATTEMPT_EVENTS: EventRows<AttemptEvents> = {
   },
   'criteria.claimed': { is: [], lines: () => [] },
 };
+
+/** One response of a model, and what the attempt has used with it. */
+function modelLine({ model, usage, ms }: AttemptEvents['model.used'], used: Usage): StoryLine {
+  const tokens = `${formatCount(usage.inputTokens)} tokens in, ${formatCount(usage.outputTokens)} out`;
+  const took = ms === undefined ? '' : ` in ${formatElapsed(ms)}`;
+  const cost = usage.costUsd === undefined ? '' : `${formatUsd(usage.costUsd)}, `;
+  const total = used.costUsd === undefined ? '' : `; ${formatUsd(used.costUsd)} so far`;
+  return { label: 'model', tone: 'quiet', text: `${safeLine(model, 60)}  ${cost}${tokens}${took}${total}` };
+}
 
 /** What the agent does not get, if anything. */
 function promptLines({ tokens, maxTokens, sections, missing = [] }: AttemptEvents['prompt.built']): StoryLine[] {

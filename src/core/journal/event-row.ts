@@ -1,3 +1,4 @@
+import type { Usage } from '../agent.ts';
 import { printableShellWord, safeLine } from '../text/safe-text.ts';
 import { LINE_LENGTH, type Extent } from '../transcript/excerpt.ts';
 import type { StoryLine, Tone } from '../transcript/transcript-line.ts';
@@ -19,6 +20,8 @@ export interface EventLineOptions {
   /** The run, for lines that name commands. */
   runId?: string;
   extent?: Extent;
+  /** One line for each event of a running attempt, also for what starts and for what its models cost: `used`, so far. */
+  live?: { used: Usage };
 }
 
 /** What every event has. `seq` counts from 1 without gaps; `at` is ISO 8601 in UTC. */

@@ -8,7 +8,7 @@ export const SAID_LINES = 12;
 
 /** Maximum lines and characters that a transcript shows of one event. */
 export interface Extent {
-  /** Lines of an agent's message. */
+  /** Lines of an agent's message; 1: its text in one line. */
   said: number;
   /** Output lines of a failed command. */
   failedOutput: number;
@@ -20,6 +20,8 @@ export interface Extent {
 
 export const EXCERPT: Extent = { said: SAID_LINES, failedOutput: 8, output: 3, line: LINE_LENGTH };
 const ALL = Number.POSITIVE_INFINITY;
+/** One line for each event. */
+export const LIVE: Extent = { said: 1, failedOutput: 0, output: 0, line: LINE_LENGTH };
 /** Everything in the journal. */
 export const WHOLE: Extent = { said: ALL, failedOutput: ALL, output: ALL, line: ALL };
 
@@ -32,6 +34,7 @@ export function continuationLines(lines: string[], tone: Tone, indent: string): 
 export function headLines(text: string, maxLines: number, width = LINE_LENGTH): string[] {
   const lines = cleanLines(text, width);
   if (lines.length <= maxLines) return lines;
+  if (maxLines === 1) return [truncate(lines.join(' '), width)];
   return [...lines.slice(0, maxLines - 1), `… ${moreLines(lines.length - maxLines + 1)}`];
 }
 

@@ -17,5 +17,6 @@ export function transcribe(event: JournalEvent, startedAt: string, how: EventLin
 /** The lines of an event before layout. Most events have one line, some have none. */
 export function describeEvent(event: JournalEvent, how: EventLineOptions = {}): TranscriptLine[] {
   const story = 'story' in event ? safeLine(event.story) : '';
-  return eventLines(event, how).map((line) => ({ story, ...line }));
+  const lines = eventLines(event, how).map((line) => ({ story, ...line }));
+  return how.live ? lines.filter(({ label }) => label !== '') : lines;
 }

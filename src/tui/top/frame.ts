@@ -10,7 +10,8 @@ import {
   truncateToWidth,
   wrapIndented,
 } from '../../lib/string-width.ts';
-import { costText, formatCount } from '../../view/usage-text.ts';
+import { formatCount } from '../../core/budget.ts';
+import { costText } from '../../view/usage-text.ts';
 import { msBetween } from '../../core/text/format-elapsed.ts';
 import { diffLines, helpLines, logLines, settingLines } from './body-lines.ts';
 import { completeCommand } from './command-line.ts';

@@ -8,7 +8,8 @@ import { isUnfinished, type RunState, type StoryState } from '../../core/run/sta
 import { msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { prdListing } from './prds/prd-listing.ts';
-import { costText, formatCount } from '../../view/usage-text.ts';
+import { formatCount } from '../../core/budget.ts';
+import { costText } from '../../view/usage-text.ts';
 import { currentTopView, findRun, isMatch, type TopView, type TopState } from './model.ts';
 import type { Column, Listing, Row } from './table-lines.ts';
 import { formatAge, projectName, runWords, storyCount, timeText, whenText } from '../../view/run-words.ts';

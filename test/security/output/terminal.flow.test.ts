@@ -56,6 +56,7 @@ describe('attack 32, incident open-link: terminal sequences from an agent, a gat
     ['status --json', (state: RunState) => ['status', state.runId, '--json']],
     ['the list', () => ['ls']],
     ['logs', (state: RunState) => ['logs', state.runId]],
+    ['watch', (state: RunState) => ['watch', state.runId]],
     ['logs --raw', (state: RunState) => ['logs', state.runId, '--raw']],
     ['logs --json', (state: RunState) => ['logs', state.runId, '--json']],
     ['diff', (state: RunState) => ['diff', state.runId, '--story', state.stories[0]!.id]],
