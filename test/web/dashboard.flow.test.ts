@@ -128,8 +128,21 @@ describe('the dashboard', skipFor(!hasChromium && 'chromium is missing'), () => 
     await page.getByRole('button', { name: 'Sign in with the token' }).waitFor();
   });
 
-  it('says that the connection is interrupted', async () => {
+  it('says that the connection is interrupted, and loads again what failed: on request, and when it is back', async () => {
     await signIn();
+    const cut = '**/v1/reports/**';
+    await page.route(cut, (route) => route.abort());
+    await show('spend', 'Spend');
+    await page.getByText('halo cannot be reached (network or server).').waitFor();
+    await page.unroute(cut);
+    await page.getByRole('button', { name: 'Try again' }).first().click();
+    await page.getByText('No costs in this period.').waitFor();
+    await page.route('**/v1/**', (route) => route.abort());
+    await page.reload();
+    await page.getByText('halo cannot be reached (network or server).').waitFor();
+    await page.unroute('**/v1/**');
+    await page.getByText('No costs in this period.').waitFor();
+    expect(await page.getByRole('alert').count()).toBe(0);
     await served.close();
     await page.getByText('The connection to the server is interrupted.').waitFor();
     problems.splice(0);

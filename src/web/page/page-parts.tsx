@@ -43,6 +43,13 @@ export function Problem({ problem, where }: { problem: RequestFailed; where?: st
       <strong>{problem.message}</strong>
       {problem.hint !== undefined && <p>{problem.hint}</p>}
       {where !== undefined && <p>Where: {where}</p>}
+      {problem.retry !== undefined && (
+        <div class="actions">
+          <button type="button" onClick={problem.retry}>
+            Try again
+          </button>
+        </div>
+      )}
     </div>
   );
 }

@@ -1,4 +1,4 @@
-import { RequestFailed, send, toRequestFailed } from './read-server.ts';
+import { RECONNECTED, RequestFailed, send, toRequestFailed } from './read-server.ts';
 
 interface StreamHandler<T> {
   onFrames: (frames: T[]) => void;
@@ -45,11 +45,14 @@ interface Follower<T> extends Omit<StreamHandler<T>, 'onFrames'> {
 
 async function follow<T>(path: string, { onFrame, onConnection, onProblem, signal }: Follower<T>): Promise<void> {
   let last: string | undefined;
+  let isBroken = false;
   for (;;) {
     try {
       const headers = { accept: 'text/event-stream', ...(last !== undefined && { 'last-event-id': last }) };
       const response = await send(path, { headers, signal, cache: 'no-store' });
       onConnection(true);
+      if (isBroken) dispatchEvent(new Event(RECONNECTED));
+      isBroken = false;
       for await (const { event, data, id } of readFrames(response)) {
         if (event === 'end') return;
         if (event === 'problem') return onProblem(new RequestFailed((JSON.parse(data) as { message: string }).message));
@@ -63,6 +66,7 @@ async function follow<T>(path: string, { onFrame, onConnection, onProblem, signa
     }
     if (signal.aborted) return;
     onConnection(false);
+    isBroken = true;
     await new Promise((resolve) => setTimeout(resolve, RECONNECT_MS));
     if (signal.aborted) return;
   }

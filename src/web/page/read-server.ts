@@ -2,6 +2,16 @@ import { useEffect, useState } from 'preact/hooks';
 import { PAGE_KEY } from '../../core/access/page-key.ts';
 import type { Unconfirmed } from '../../core/failure/errors.ts';
 import { keep, readKept } from './browser-storage.ts';
+import { useWindowEvent } from './use-window-event.ts';
+
+/** The event of the window when the connection to the server is back. */
+export const RECONNECTED = 'reconnected';
+
+declare global {
+  interface WindowEventMap {
+    [RECONNECTED]: Event;
+  }
+}
 
 /** What the server answers to a request that fails. */
 export class RequestFailed extends Error {
@@ -10,6 +20,8 @@ export class RequestFailed extends Error {
   readonly status: number | undefined;
   /** What the request needs a confirmation of. */
   readonly unconfirmed: Unconfirmed | undefined;
+  /** Sends it again, if that is safe. */
+  retry?: () => void;
 
   constructor(message: string, hint?: string, status?: number, unconfirmed?: Unconfirmed) {
     super(message);
@@ -28,7 +40,7 @@ export async function send(path: string, init: RequestInit = {}): Promise<Respon
   }
   const headers = { ...(init.headers as Record<string, string> | undefined), ...session };
   const response = await fetch(path, { ...init, headers }).catch(() => {
-    throw new RequestFailed('The server does not answer.', 'Check that `halo up` or `halo serve` is running.');
+    throw new RequestFailed('halo cannot be reached (network or server).');
   });
   if (response.status === 401) leave();
   if (response.ok) return response;
@@ -79,10 +91,14 @@ export type Loaded<T> = { value?: T; problem?: RequestFailed };
 
 /**
  * Loads a value when `key` changes. With `keepsOld`, the value before is shown until then. The signal is aborted when the
- * value is not needed any more.
+ * value is not needed any more. What failed can be loaded again, and is when the connection to the server is back.
  */
 export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise<T>, keepsOld = false): Loaded<T> {
   const [loaded, setLoaded] = useState<Loaded<T>>({});
+  const [tries, setTries] = useState(0);
+  const { problem } = loaded;
+  if (problem !== undefined) problem.retry = () => setTries((count) => count + 1);
+  useWindowEvent(RECONNECTED, () => problem?.retry?.());
   useEffect(() => {
     const stop = new AbortController();
     const finish = (next: Loaded<T>) => {
@@ -94,7 +110,7 @@ export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise
       (problem: unknown) => finish({ problem: toRequestFailed(problem) }),
     );
     return () => stop.abort();
-  }, [key]);
+  }, [key, tries]);
   return loaded;
 }
 

@@ -3,8 +3,9 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { kindOfLine } from '../../../core/review/read-patch.ts';
 import { safeText } from '../../../core/text/safe-text.ts';
 import { openEvents } from '../../page/read-events.ts';
-import { readJson, toRequestFailed, type RequestFailed } from '../../page/read-server.ts';
+import { readJson, RECONNECTED, toRequestFailed, type RequestFailed } from '../../page/read-server.ts';
 import { EmptyState, Problem } from '../../page/page-parts.tsx';
+import { useWindowEvent } from '../../page/use-window-event.ts';
 import { AnsiLine, MarkedSpans } from './ansi-line.tsx';
 import { artifactUrl, LogPages } from './log-pages.ts';
 import { LogViewer } from './log-viewer.tsx';
@@ -41,9 +42,14 @@ export function FileLog(props: FileLogProps): JSX.Element {
     if (isLive && pages.total === 0) return;
     pages.load(from, to).then(
       () => setRead(true),
-      (error: unknown) => setProblem(toRequestFailed(error)),
+      (error: unknown) => setProblem(Object.assign(toRequestFailed(error), { retry })),
     );
   };
+  const retry = () => {
+    setProblem(undefined);
+    load();
+  };
+  useWindowEvent(RECONNECTED, () => problem?.retry?.());
   useEffect(() => {
     setProblem(undefined);
     load();
