@@ -14,8 +14,8 @@ type Line = RunFacts & { runId: string };
 
 /**
  * Facts about the runs of a home, in `<home>/run-index.jsonl`, so that a list need not read the runs that it leaves out. It
- * is derived from the journals: a run without a line is read instead, and so is the state of a run whose line has none. A
- * line with a state is that of the journal's end, because `forgetState` is called before an ended run changes.
+ * is derived from the journals: a run without a line is read instead, and so are the state and the text of a run whose line
+ * has none. A line with a state is that of the journal's end, because `forgetState` is called before an ended run changes.
  */
 export class RunIndex {
   readonly #path: string;
@@ -44,7 +44,7 @@ export class RunIndex {
 
   /** Call it before an ended run changes, while the run is locked: until `add`, its state is read from its journal. */
   async forgetState(run: RunState): Promise<void> {
-    await this.#append([omit(lineOf(run), 'state', 'endedAt')], { durable: true });
+    await this.#append([omit(lineOf(run), 'state', 'text', 'endedAt')], { durable: true });
   }
 
   /**
@@ -89,8 +89,14 @@ export class RunIndex {
   }
 }
 
+/** More is read from the journal. */
+const MAX_TEXT_LENGTH = 16_384;
+
+/** What an open run may change is left out. */
 function lineOf(run: RunState): Line {
-  return { runId: run.runId, ...factsOf(run) };
+  const line: Line = { runId: run.runId, ...factsOf(run) };
+  if (run.status !== 'ended') return omit(line, 'state', 'text');
+  return factsOf(run).text.length > MAX_TEXT_LENGTH ? omit(line, 'text') : line;
 }
 
 /** Each line begins with a line break, too: a line that a dying process began must not damage the next one. */

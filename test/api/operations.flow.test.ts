@@ -231,6 +231,8 @@ describe.each(WAYS)('operations %s', (name, open) => {
     await home.addRun([created(newRunId(at, randomBytes))]);
     for (const query of [{ since }, { since, repo: 'shop' }])
       expect((await open().listRuns(query)).runs).toHaveLength(expected);
+    for (const query of [{ until: since }, { until: since, find: 'shop' }])
+      expect((await open().listRuns(query)).runs).toHaveLength(since.endsWith('+00:30') ? 1 : 0);
   });
 
   it('follow returns the events after a seq', async () => {

@@ -43,12 +43,29 @@ describe('a list with conditions', () => {
     expect(await idsOf(store, { prd: '/home/ada/prd.json' })).toEqual([planned]);
     expect(await idsOf(store, { batch: 'JFW' })).toEqual([planned]);
     expect(await idsOf(store, { batch: '' })).toEqual([planned]);
+    for (const find of ['web', 'bob GATE', 'Story number 1 bob', `shop ${web}`, '  FAILED  ', 'srv us-001'])
+      expect([find, await idsOf(store, { find, ended: 9, open: 0 })]).toEqual([find, [web]]);
+    expect(await idsOf(store, { find: 'queued ADA' }), 'the state of an open run').toEqual([planned]);
+    expect(await idsOf(store, { find: 'bob ada' })).toEqual([]);
     expect(await idsOf(store, { isVisible: (source) => source.startsWith('/srv/') })).toEqual([web]);
     damage(home, api);
     damage(home, planned);
     const other = openStore(home, { transcribe });
     expect(await other.list({ repo: '/srv/web' })).toMatchObject({ runs: [{ runId: web }], unreadable: [] });
     expect(await other.list({ state: 'GATE_FAILED', ended: 5, open: 0 })).toMatchObject({ unreadable: [] });
+    expect(await other.list({ find: 'story bob', ended: 5, open: 0 })).toMatchObject({
+      ...{ runs: [{ runId: web }], unreadable: [] },
+    });
+  });
+
+  test('reads a run whose stories have more text than the index keeps', async ({ home, store }) => {
+    const first = created(`0000${(serial += 1).toString().padStart(11, '0')}`);
+    const stories = first.prd.stories.map((story) => ({ ...story, title: `${'long '.repeat(4_000)}needle` }));
+    await store.createRun({ ...first, prd: { ...first.prd, stories } }, origin);
+    await store.append(first.runId, [end('SUCCESS')]);
+    await create(store);
+    expect(readFileSync(join(home, 'run-index.jsonl'), 'utf8')).not.toContain('needle');
+    expect(await idsOf(store, { find: 'NEEDLE', ended: 5, open: 0 })).toEqual([first.runId]);
   });
 
   test('has the newest that match, and says where the next page begins', async ({ store }) => {
@@ -70,6 +87,11 @@ describe('a list with conditions', () => {
     const { runs, omitted } = await store.list({ user: 'ada', open: 2, ended: 2 });
     expect(runs.map(({ runId }) => runId)).toEqual([newest, oldestOpen, ended, alsoEnded]);
     expect(omitted, 'those that have started come first').toEqual({ open: 1, ended: 1 });
+    const page = await store.list({ open: 0, newest: 2 });
+    expect(page, 'pages of ended runs').toMatchObject({
+      next: alsoEnded,
+      runs: [{ runId: ended }, { runId: alsoEnded }],
+    });
   });
 
   test('follows a run that is retried and ends in another way', async ({ home, store }) => {

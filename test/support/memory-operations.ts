@@ -185,14 +185,25 @@ export function openMemory(): MemoryOperations {
       }));
       return Promise.resolve({ runs });
     },
-    async listRuns({ open = Infinity, ended = Infinity, newest = Infinity, before, since = '', ...condition } = {}) {
+    async listRuns({
+      open = Infinity,
+      ended = Infinity,
+      newest = Infinity,
+      before,
+      since = '',
+      until = '~',
+      ...condition
+    } = {}) {
       await Promise.resolve();
       const all = [...runs.values()]
         .map(stateOf)
         .reverse()
         .filter(
           (run) =>
-            (before === undefined || run.runId < before) && run.createdAt >= since && matches(factsOf(run), condition),
+            (before === undefined || run.runId < before) &&
+            run.createdAt >= since &&
+            run.createdAt < until &&
+            matches(factsOf(run), condition),
         );
       const next = all.length > newest ? all[newest - 1]?.runId : undefined;
       const left = { open, ended };

@@ -51,6 +51,7 @@ export const runOperations = {
           .datetime({ offset: true })
           .optional()
           .describe('Only runs that were submitted at or after this time.'),
+        until: z.iso.datetime({ offset: true }).optional().describe('Only runs that were submitted before this time.'),
         repo: text(z).describe('Only runs of this repository: its path or address, or the last part of it.'),
         user: text(z).describe('Only runs of this user.'),
         prd: text(z).describe('Only runs of the PRD file with this path.'),
@@ -60,7 +61,10 @@ export const runOperations = {
           .optional()
           .describe('Only runs of batches whose id contains this; empty: of any batch.'),
         state: text(z).describe(
-          'Only runs that have ended like this: a stop reason, `ended`, `failed`, `landed`, `approved`, `rejected` or `waiting for approval`.',
+          'Only runs in this state: `queued`, `running`, `waiting`, `paused`, `ended`, `failed`, `landed`, `approved`, `waiting for approval` or another word of `halo ls`, or a stop reason.',
+        ),
+        find: text(z).describe(
+          'Only runs in which each of these words is a part of the id, project, user, repository or state, or of the id or title of a story.',
         ),
       }),
     example: { open: 50, ended: 20 },
@@ -80,8 +84,10 @@ export const runOperations = {
             .describe('Runs whose journal could not be read; absent if there are none.'),
         }),
     },
-    run: ({ limitedRuns }, { since, ...query }) =>
-      limitedRuns.list({ ...query, ...(since !== undefined && { since: new Date(since).toISOString() }) }),
+    run: ({ limitedRuns }, { since, until, ...query }) => {
+      const inUtc = (time: string | undefined) => time && new Date(time).toISOString();
+      return limitedRuns.list({ ...query, ...defined({ since: inUtc(since), until: inUtc(until) }) });
+    },
   }),
   getRun: operation({
     method: 'GET',

@@ -14,7 +14,7 @@ export interface ListedRun extends RunState {
 }
 
 /** Which runs to list. */
-export type ListQuery = Omit<RunQuery, 'started' | 'isVisible' | 'breaker'>;
+export type ListQuery = Omit<RunQuery, 'started' | 'isVisible' | 'breaker' | 'mark'>;
 
 export interface ListedRuns {
   /** Newest first. */
@@ -48,7 +48,7 @@ export function openLimitedRuns(home: string, store: Pick<RunCatalog, 'list'>): 
   };
   return {
     async list(query = {}) {
-      const { runs, omitted, next, unreadable } = await store.list(query);
+      const { runs, omitted, next, unreadable } = await store.list({ ...query, mark });
       // A folder without a journal is not a run, or not yet.
       const damaged = unreadable.filter(({ error }) => error.code !== 'RUN_NOT_FOUND');
       const unread = damaged.map(({ runId, error }) => ({ runId, reason: error.message }));

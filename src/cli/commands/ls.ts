@@ -2,15 +2,7 @@ import type { Operations } from '../../api/operations.ts';
 import type { ListedRuns } from '../../api/runs/limited-runs.ts';
 import type { Cli, Define } from '../cli.ts';
 import { defined } from '../../lib/guards.ts';
-import {
-  addRunFilters,
-  filterRuns,
-  isOpenState,
-  noteUnreadable,
-  parseSince,
-  toQuery,
-  type RunFilter,
-} from '../options/filter-runs.ts';
+import { addRunFilters, noteUnreadable, toQuery, type RunFilter } from '../options/filter-runs.ts';
 import { NO_RUNS, noteMissingWorker, runsToWorkOn, runTable } from '../output/run-table.ts';
 
 /** Rows without `--limit`. */
@@ -37,13 +29,12 @@ Examples:
   halo ls --mine --state running
   halo ls --repo . --state SUCCESS
   halo ls --since 2d --user alice
+  halo ls --find 'voucher shop' --since 2030-01-20 --until 2030-01-27
   halo ls --json | jq -r '.[] | select(.stopReason == "NEEDS_HUMAN") | .runId'
 
 See also: halo status, halo logs`;
 
-async function list({ json, since, ...rest }: Flags, cli: Cli): Promise<void> {
-  const from = since === undefined ? {} : { since: parseSince(since, new Date()) };
-  const filter = { ...rest, ...from };
+async function list({ json, ...filter }: Flags, cli: Cli): Promise<void> {
   const {
     runs,
     omitted,
@@ -71,12 +62,6 @@ async function readRuns(operations: Operations, { json, ...filter }: Flags, cli:
   const { limit, ...conditions } = filter;
   const most = limit ?? (json ? undefined : PAGE);
   const isFiltered = Object.values(conditions).some((value) => value !== undefined);
-  const query = await toQuery(filter, cli);
-  // The state of runs that have not ended is decided here.
-  const isDecided = conditions.state === undefined || !isOpenState(conditions.state);
-  const listed = await operations.listRuns({ ...query, ...(isDecided && { newest: most }) });
-  const matching = await filterRuns(listed.runs, filter, cli);
-  if (isDecided || most === undefined || matching.length <= most) return { ...listed, runs: matching, isFiltered };
-  const runs = matching.slice(0, most);
-  return { ...listed, runs, isFiltered, ...defined({ next: runs.at(-1)?.runId }) };
+  const listed = await operations.listRuns({ ...(await toQuery(filter, cli)), ...defined({ newest: most }) });
+  return { ...listed, isFiltered };
 }

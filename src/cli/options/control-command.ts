@@ -144,7 +144,7 @@ export async function controlAll(flags: AllFlags, { verb, word, control, ...whic
     const { repo, user, allUsers } = flags;
     const mine = user === undefined && !allUsers;
     const filter = { ...(repo !== undefined && { repo }), ...(user !== undefined && { user }), ...(mine && { mine }) };
-    const affected = await affectedRuns(operations, which, cli);
+    const affected = await affectedRuns(operations, which);
     const chosen = await filterRuns(affected, filter, cli);
     const others = affected.length - chosen.length;
     if (chosen.length === 0) {
@@ -181,11 +181,9 @@ export async function controlAll(flags: AllFlags, { verb, word, control, ...whic
 async function affectedRuns(
   operations: Operations,
   { ended, affects, state }: Pick<ControlAll, 'ended' | 'affects' | 'state'>,
-  cli: Cli,
 ): Promise<ListedRun[]> {
-  const { runs } = await operations.listRuns(ended ? { open: 0, ...defined({ state }) } : { ended: 0 });
-  const affected = runs.filter((run) => (run.status === 'ended') === (ended === true) && affects(run));
-  return state === undefined ? affected : filterRuns(affected, { state }, cli);
+  const { runs } = await operations.listRuns({ ...(ended ? { open: 0 } : { ended: 0 }), ...defined({ state }) });
+  return runs.filter((run) => (run.status === 'ended') === (ended === true) && affects(run));
 }
 
 interface Refused {

@@ -10,7 +10,7 @@ import { RUN_ID } from '../../lib/run-id.ts';
 import { parseDuration } from '../../lib/units.ts';
 import type { Cli } from '../cli.ts';
 import { repoSource } from './run-options.ts';
-import { ENDED_WORDS, factsOf, matches, type RunCondition, stateWords } from '../../core/listing/run-facts.ts';
+import { ENDED_WORDS, factsOf, matches, OPEN_WORDS, type RunCondition } from '../../core/listing/run-facts.ts';
 
 /** Options that select runs. */
 export interface RunFilter {
@@ -20,7 +20,9 @@ export interface RunFilter {
   mine?: true;
   limit?: number;
   since?: string;
+  until?: string;
   before?: string;
+  find?: string;
 }
 
 export function addRunFilters(command: Command): Command {
@@ -33,44 +35,42 @@ export function addRunFilters(command: Command): Command {
     .option('--repo <path>', 'only runs of this repository: its path, URL or folder name')
     .option('--user <name>', 'only runs of this user')
     .option('--mine', 'only your own runs')
+    .option('--find <words>', 'only runs with each of these words in id, project, user, repository, state or a story')
     .option('--since <time>', `only runs submitted after ${SINCE}`)
+    .option('--until <time>', 'only runs submitted before this time, given in the same way')
     .option('--before <runId>', 'only runs older than this one: the next page', parseRunId)
     .option('--limit <n>', 'only the newest n runs', parseLimit);
 }
 
-/** Whether only runs that have not ended can be in this state. */
-export function isOpenState(state: string): boolean {
-  return ['queued', 'running', 'waiting', 'pausing', 'paused', 'blocked'].includes(state.toLowerCase());
-}
-
-/** The query for the runs that match, but for the state of a run that has not ended, which `filterRuns` decides. */
+/** The query for the runs that match. Throws USAGE for a time that it cannot read. */
 export async function toQuery(filter: RunFilter, cli: Cli): Promise<ListQuery> {
-  const { since, before, state } = filter;
-  const isOpen = state !== undefined && isOpenState(state);
-  return { ...defined({ since, before }), ...(await toCondition(filter, cli)), ...(isOpen && { ended: 0 }) };
+  const { since, until, before } = filter;
+  const [from, to] = [parseTime('--since', since), parseTime('--until', until)];
+  return { ...defined({ since: from, until: to, before }), ...(await toCondition(filter, cli)) };
 }
 
-async function toCondition({ state, repo, user, mine }: RunFilter, cli: Cli): Promise<RunCondition> {
+function parseTime(option: string, time: string | undefined): string | undefined {
+  return time === undefined ? undefined : parseSince(time, new Date(), option);
+}
+
+async function toCondition({ state, repo, user, mine, find }: RunFilter, cli: Cli): Promise<RunCondition> {
   const isName = repo !== undefined && !repo.includes('/') && !repo.startsWith('.');
   return defined({
     user: mine === undefined ? user : await cli.services.userName(),
     repo: repo === undefined || isName ? repo : repoSource(cli.cwd, repo),
-    state: state === undefined || isOpenState(state) ? undefined : state,
+    ...{ state, find },
   });
 }
 
 /** The runs that match, in their order. */
 export async function filterRuns(runs: readonly ListedRun[], filter: RunFilter, cli: Cli): Promise<ListedRun[]> {
-  const { state, limit } = filter;
   const condition = await toCondition(filter, cli);
-  const isInState = (run: ListedRun) => state === undefined || condition.state !== undefined || isOpenIn(run, state);
-  const chosen = runs.filter((run) => matches(factsOf(run), condition) && isInState(run));
-  return limit === undefined ? chosen : chosen.slice(0, limit);
+  return runs.filter((run) => matches(factsOf(run), condition));
 }
 
 /** Status words, the words that a list adds to them, and results of ended runs. */
 const STATES = [
-  ...['queued', 'running', 'waiting', 'pausing', 'paused', 'blocked', 'ended'],
+  ...[...OPEN_WORDS, 'ended'],
   ...['landed', 'approved', 'waiting for approval', ...ENDED_WORDS],
   ...Object.keys(STOP_REASONS),
 ];
@@ -80,12 +80,6 @@ export function parseState(text: string): string {
   if (STATES.some((state) => state.toLowerCase() === text.toLowerCase())) return text;
   const words = STATES.filter((state) => state === state.toLowerCase());
   throw new InvalidArgumentError(`It must be a stop reason or one of: ${words.join(', ')}.`);
-}
-
-/** Matches the status or any word that the list shows. */
-function isOpenIn(run: ListedRun, state: string): boolean {
-  const words = [run.status, run.stopReason ?? '', ...stateWords(run)];
-  return words.some((word) => word.toLowerCase() === state.toLowerCase());
 }
 
 function parseRunId(text: string): string {
@@ -106,14 +100,14 @@ export const SINCE =
   'a date (2030-01-31, 2030-01-31T03:00:00Z), a local time of day (03:12) or a duration ago (10m, 7d)';
 
 /**
- * Parses `--since` to ISO 8601: a date or a time of day (its last occurrence), in local time unless it has a zone, or a
- * duration before `now`.
+ * Parses `--since`, or an option like it, to ISO 8601: a date or a time of day (its last occurrence), in local time unless it
+ * has a zone, or a duration before `now`.
  */
-export function parseSince(text: string, now: Date): string {
+export function parseSince(text: string, now: Date, option = '--since'): string {
   const ago = parseDuration(text);
   const moment = ago === undefined ? (lastTime(text, now) ?? parseDate(text)) : new Date(now.getTime() - ago);
   if (!Number.isNaN(moment.getTime())) return moment.toISOString();
-  throw new HaloError('USAGE', `--since ${JSON.stringify(text.slice(0, 64))} is neither a date nor a time ago.`, {
+  throw new HaloError('USAGE', `${option} ${JSON.stringify(text.slice(0, 64))} is neither a date nor a time ago.`, {
     hint: 'Use a date such as 2030-01-31T03:00:00Z, a time of day such as 03:12, or a time ago such as 10m or 2h30m.',
   });
 }

@@ -3,7 +3,7 @@ import { PROGRESS } from '../run/progress.ts';
 import { failedNeeds, unmetNeeds } from '../run/run-dependencies.ts';
 import { currentDecision, isUndecided, type RunState, type StoryState } from '../run/state.ts';
 
-/** What decides whether a list has a run. All but `state`, `breaker` and `endedAt` are known when it is created. */
+/** What decides whether a list has a run. What an open run may change is `text`, `state`, `breaker` and `endedAt`. */
 export interface RunFacts {
   /** Path or address of its repository, as in its journal. */
   repo: string;
@@ -14,8 +14,10 @@ export interface RunFacts {
   breaker?: true;
   /** ISO 8601 */
   endedAt?: string;
-  /** The words of its state, lower case, once it has ended. */
+  /** The words of its state, lower case. */
   state?: string[];
+  /** What a search finds: id and project, then id and title of each story, a line each, lower case. Absent: too long to keep. */
+  text?: string;
 }
 
 /** Which runs a list has: those that match everything that is set. */
@@ -27,19 +29,25 @@ export interface RunCondition {
   prd?: string | undefined;
   /** A part of the id of the batch; empty: any batch. */
   batch?: string | undefined;
-  /** A stop reason, or a word for the state of an ended run: `ended`, `failed`, `landed`, `approved`, `rejected`. */
+  /** A stop reason, or a word for its state, such as `ended`, `failed`, `landed`, `paused`. */
   state?: string | undefined;
+  /** Words that are each a part of its id, project, user, repository, state, or of the id or title of a story. */
+  find?: string | undefined;
 }
 
-export function factsOf(run: RunState): RunFacts {
-  const { repo, user, prdPath, batch, endedAt } = run;
+/** The facts of a run as of now. `heldBy`: the limit of the fleet that delays it. */
+export function factsOf(run: RunState & { heldBy?: string }): RunFacts & Required<Pick<RunFacts, 'state' | 'text'>> {
+  const { repo, user, prdPath, batch, status, endedAt } = run;
+  const stories = run.stories.map(({ id, title }) => `${id} ${title}`);
   return {
     repo: repo.source,
     prd: prdPath,
     user,
     ...(batch !== undefined && { batch: batch.id }),
     ...(run.breaker !== undefined && { breaker: true }),
-    ...(run.status === 'ended' && { state: endedWords(run), ...(endedAt !== undefined && { endedAt }) }),
+    ...(status === 'ended' && endedAt !== undefined && { endedAt }),
+    state: wordsOf(run),
+    text: [`${run.runId} ${run.project}`, ...stories].join('\n').toLowerCase(),
   };
 }
 
@@ -47,21 +55,35 @@ export function hasCondition(condition: RunCondition): boolean {
   return Object.values(condition).some((value) => value !== undefined);
 }
 
-/** Whether a run with these facts matches; conditions on the state match only runs that have ended. */
-export function matches(facts: RunFacts, { repo, user, prd, batch, state }: RunCondition): boolean {
+/** Whether a run with these facts matches. */
+export function matches(facts: RunFacts, { repo, user, prd, batch, state, find }: RunCondition): boolean {
   return (
     (repo === undefined || facts.repo === repo || (!repo.includes('/') && facts.repo.split('/').at(-1) === repo)) &&
     (user === undefined || facts.user === user) &&
     (prd === undefined || facts.prd === prd) &&
     (batch === undefined || facts.batch?.includes(batch.toLowerCase()) === true) &&
-    (state === undefined || facts.state?.includes(state.toLowerCase()) === true)
+    (state === undefined || facts.state?.includes(state.toLowerCase()) === true) &&
+    (find === undefined || hasWords(facts, find))
   );
+}
+
+function hasWords({ repo, user, state = [], text = '' }: RunFacts, find: string): boolean {
+  const all = [text, repo.toLowerCase(), user.toLowerCase(), ...state].join('\n');
+  return searchWords(find).every((word) => all.includes(word));
+}
+
+/** The words of a search, lower case. */
+export function searchWords(find: string): string[] {
+  return find
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== '');
 }
 
 const NOT_FAILED: readonly RunState['stopReason'][] = ['SUCCESS', 'NEEDS_HUMAN', 'APPROVAL_DENIED', 'USER_ABORT'];
 
-function endedWords(run: RunState): string[] {
-  const failed = NOT_FAILED.includes(run.stopReason) ? [] : ['failed'];
+function wordsOf(run: RunState & { heldBy?: string }): string[] {
+  const failed = run.status !== 'ended' || NOT_FAILED.includes(run.stopReason) ? [] : ['failed'];
   const words = [run.status, run.stopReason ?? '', ...stateWords(run), ...failed];
   return [...new Set(words.map((word) => word.toLowerCase()))].filter((word) => word !== '');
 }
@@ -93,6 +115,9 @@ function endWords(run: RunState, failed: string): string[] {
   }
   return [END_WORDS[stopReason ?? 'UNKNOWN_ERROR'] ?? failed, ...after];
 }
+
+/** The words that lists know for the states of open runs. */
+export const OPEN_WORDS: readonly string[] = ['queued', 'running', 'waiting', 'pausing', 'paused', 'blocked'];
 
 /** Ends with words of their own; all others are failures. */
 const END_WORDS: Partial<Record<StopReason, string>> = {

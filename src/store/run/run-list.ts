@@ -43,48 +43,57 @@ export interface RunQuery extends RunCondition {
   before?: string | undefined;
   /** Only runs that were submitted at or after this time, in the form of `toISOString`. */
   since?: string | undefined;
+  /** Only runs that were submitted before this time, in the same form. */
+  until?: string | undefined;
   /** Only runs of repositories, by path or address, for which it returns true. */
   isVisible?: (source: string) => boolean;
   /** Only runs that stopped because too much had failed in them. */
   breaker?: true;
+  /** Adds to runs, in their order, the limit of the fleet that delays each, which decides about the word of their state. */
+  mark?: (runs: readonly RunState[]) => Promise<(RunState & { heldBy?: string })[]>;
 }
 
-/** Reads runs. Takes time for those that it returns, not for the others. */
+/** Reads runs. Takes time for those that it returns, for open ones and for those that the index lacks, not for the others. */
 export async function listRuns(home: string, lists: RunLists, query: RunQuery = {}): Promise<RunList> {
-  const { before, since = '' } = query;
-  const oldest = Number.isNaN(Date.parse(since)) ? '' : firstRunId(new Date(since));
-  const all = (await runIds(home)).filter((id) => (before === undefined || id < before) && isFrom(id, oldest));
+  const { before = '~', since, until } = query;
+  const [oldest, end] = [idAt(since), idAt(until, 1_000)];
+  const all = (await runIds(home)).filter(
+    (id) =>
+      id < before && (isUntimed(id) || ((oldest === undefined || id >= oldest) && (end === undefined || id < end))),
+  );
   const present = new Set(all);
   // A removed folder is not a run.
   const open = (await listOpenRuns(home, lists)).filter(({ runId }) => present.has(runId));
-  const { repo, user, prd, batch, state, isVisible, breaker } = query;
-  const condition = { repo, user, prd, batch, state };
+  const { repo, user, prd, batch, state, find, isVisible, breaker } = query;
+  const condition = { repo, user, prd, batch, state, find };
   if (!hasCondition(condition) && isVisible === undefined && breaker === undefined)
     return readRange(home, { all, open }, query);
   const isWanted = (facts: RunFacts, only: RunCondition = condition) =>
     matches(facts, only) && isVisible?.(facts.repo) !== false && (breaker === undefined || facts.breaker === true);
-  const known = await lists.runIndex.read();
+  const index = await lists.runIndex.read();
   const isOpen = new Set(open.map(({ runId }) => runId));
   const mayMatch = (runId: string) => {
-    const facts = known.get(runId);
+    const facts = index.get(runId);
     if (facts === undefined) return true;
-    if (facts.state !== undefined && !isOpen.has(runId)) return isWanted(facts);
+    const known = facts.text === undefined ? { ...condition, find: undefined } : condition;
+    if (facts.state !== undefined && !isOpen.has(runId)) return isWanted(facts, known);
     // What changes while a run is open is known when it is read.
-    return isWanted({ ...facts, breaker: true }, { ...condition, state: undefined });
+    return isWanted({ ...facts, breaker: true }, { ...condition, state: undefined, find: undefined });
   };
   return readMatching(home, { ids: all.filter(mayMatch), open }, { ...query, isWanted });
 }
 
-type Range = Pick<RunQuery, 'open' | 'ended' | 'newest' | 'since' | 'started'>;
+type Range = Pick<RunQuery, 'open' | 'ended' | 'newest' | 'since' | 'until' | 'started'>;
 
 /** Reads the runs of a range, of which `all` are the ids, the newest first. */
 async function readRange(
   home: string,
   { all, open }: { all: string[]; open: OpenRun[] },
-  { open: mostOpen = Infinity, ended: mostEnded = Infinity, newest = Infinity, since = '', started: only }: Range,
+  { open: mostOpen = Infinity, ended: mostEnded = Infinity, newest = Infinity, started: only, ...period }: Range,
 ): Promise<RunList> {
   const isOpen = new Set(open.map(({ runId }) => runId));
-  const among = new Set(all.slice(0, newest));
+  const listed = all.filter((runId) => (isOpen.has(runId) ? mostOpen : mostEnded) > 0);
+  const among = new Set(listed.slice(0, newest));
   const [started, others] = [true, false].map((wanted) => open.filter((run) => run.started === wanted));
   const ended = all.filter((runId) => !isOpen.has(runId) && among.has(runId));
   const wanted = only === true ? (started ?? []) : [...(started ?? []), ...(others ?? [])];
@@ -92,12 +101,12 @@ async function readRange(
   const ids = [...chosen.slice(0, mostOpen), ...ended.slice(0, mostEnded)];
   const list = await readAll(home, ids);
   const openRead = ids.filter((runId) => isOpen.has(runId)).length;
-  const last = all[newest - 1];
+  const last = listed[newest - 1];
   return {
-    runs: inOrder(list.runs.filter(({ createdAt }) => createdAt >= since)),
+    runs: inOrder(list.runs.filter((run) => isWithin(run, period))),
     unreadable: list.unreadable,
     omitted: { open: open.length - openRead, ended: all.length - open.length - (ids.length - openRead) },
-    ...(last !== undefined && all.length > newest && { next: last }),
+    ...(last !== undefined && listed.length > newest && { next: last }),
   };
 }
 
@@ -109,10 +118,11 @@ async function readMatching(
     open: mostOpen = Infinity,
     ended: mostEnded = Infinity,
     newest = Infinity,
-    since = '',
     started,
     isWanted,
-  }: Range & { isWanted: (facts: RunFacts) => boolean },
+    mark = (runs) => Promise.resolve([...runs]),
+    ...period
+  }: Range & Pick<RunQuery, 'mark'> & { isWanted: (facts: RunFacts) => boolean },
 ): Promise<RunList> {
   const isOpen = new Map(open.map((run) => [run.runId, run.started]));
   const left = { open: mostOpen, ended: mostEnded };
@@ -126,9 +136,8 @@ async function readMatching(
   while (rest.length > 0 && list.runs.length < newest) {
     const chunk = rest.splice(0, Math.min(newest - list.runs.length, left.open + left.ended, MAX_AT_ONCE));
     const { runs, unreadable } = await readAll(home, chunk);
-    const matching = chunk
-      .flatMap((id) => runs.find(({ runId }) => runId === id) ?? [])
-      .filter((run) => run.createdAt >= since && isWanted(factsOf(run)));
+    const read = chunk.flatMap((id) => runs.find(({ runId }) => runId === id) ?? []);
+    const matching = (await mark(read)).filter((run) => isWithin(run, period) && isWanted(factsOf(run)));
     for (const run of matching) {
       const kind = kindOf(run.runId);
       if (left[kind] > 0) list.runs.push(run);
@@ -155,10 +164,22 @@ function inOrder(runs: readonly RunState[]): RunState[] {
   return [...runs].sort((a, b) => (a.createdAt < b.createdAt ? 1 : a.createdAt > b.createdAt ? -1 : 0));
 }
 
-/** Whether the run may have been created at the time of the id `oldest` or later. Ids of other forms have no time. */
-function isFrom(runId: string, oldest: string): boolean {
-  return runId.length !== oldest.length || runId >= oldest;
+function isWithin({ createdAt }: RunState, { since = '', until = '~' }: Pick<RunQuery, 'since' | 'until'>): boolean {
+  return createdAt >= since && createdAt < until;
 }
+
+/** The first id of a second; undefined if there is no time. */
+function idAt(time = '', plus = 0): string | undefined {
+  const ms = Date.parse(time);
+  return Number.isNaN(ms) ? undefined : firstRunId(new Date(ms + plus));
+}
+
+/** Whether an id does not begin with the time of its creation. */
+function isUntimed(runId: string): boolean {
+  return runId.length !== ID_LENGTH;
+}
+
+const ID_LENGTH = firstRunId(new Date(0)).length;
 
 async function readAll(home: string, ids: readonly string[]): Promise<Pick<RunList, 'runs' | 'unreadable'>> {
   const list: Pick<RunList, 'runs' | 'unreadable'> = { runs: [], unreadable: [] };

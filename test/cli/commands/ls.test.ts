@@ -77,6 +77,10 @@ describe('halo ls', () => {
     [['--repo', 'api'], ['1ng62b2vp6qf5q0']],
     [['--repo', '/home/me/many/repositories/in/folders/shop'], ['1ng62b2sfav2p35']],
     [['--limit', '1'], ['1ng62b2vp6qf5q0']],
+    [['--find', 'BOB number'], ['1ng62b2sfav2p35']],
+    [['--find', 'import', '--state', 'waiting'], ['1ng62b2vp6qf5q0']],
+    [['--find', 'nothing'], []],
+    [['--until', '2020-01-31'], []],
   ])('%j lists only matching runs', async (flags, expected) => {
     expect(runsOf(await ls(...flags))).toEqual(expected);
   });
