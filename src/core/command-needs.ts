@@ -33,6 +33,11 @@ export function programsOf(lines: readonly string[]): string[] {
   return [...new Set(programs.filter((program) => /^[\w.+-]+$/.test(program) && !SHELL_BUILT_INS.includes(program)))];
 }
 
+/** The programs of commands without any shell syntax: without them, these commands are certain to fail. */
+export function plainProgramsOf(lines: readonly string[]): string[] {
+  return programsOf(lines.filter((line) => /^[\w.+-]+(?: +[\w./:@%+,=-]+)*$/.test(line.trim())));
+}
+
 /** Package registries that these commands download from, judged by their words. */
 export function registriesOf(lines: readonly string[]): RegistryName[] {
   const found = lines.flatMap(parseCommands).flatMap((words) => registryOf(words) ?? []);

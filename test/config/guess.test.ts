@@ -19,7 +19,7 @@ describe('Node.js', () => {
           ? { npm_config_store_dir: '/workspace/node_modules/.pnpm-store' }
           : lockFile === 'yarn.lock'
             ? { YARN_CACHE_FOLDER: '/workspace/node_modules/.yarn-cache' }
-            : {},
+            : { npm_config_cache: '/workspace/node_modules/.npm-cache' },
       reasons: [`${lockFile}: ${setup}`, 'package.json has the scripts lint, build, test'],
     });
   });
@@ -201,7 +201,10 @@ test('downloads that the home folder of a sandbox would lose are kept in the wor
     env: { CARGO_HOME: '/workspace/target/cargo-home' },
     keeps: ['target'],
   });
-  expect(guess({ 'go.mod': '', 'go.sum': '' })).toMatchObject({ keeps: ['.go-modules'] });
+  expect(guess({ 'go.mod': '', 'go.sum': '' })).toMatchObject({
+    env: { GOMODCACHE: '/workspace/.go-modules', GOCACHE: '/workspace/.go-modules/.build' },
+    keeps: ['.go-modules'],
+  });
   expect(guess({ 'uv.lock': '' })).toMatchObject({ env: { UV_CACHE_DIR: '/workspace/.cache/uv' }, keeps: ['.cache'] });
   expect(guess({ 'poetry.lock': '' })).toMatchObject({ env: { POETRY_CACHE_DIR: '/workspace/.cache/poetry' } });
   expect(guess({ 'package.json': '{}', 'bun.lock': '' })).toMatchObject({

@@ -3,9 +3,11 @@ import type { Config, Host } from '../../config/config.ts';
 import { readMachineConfig } from '../../config/host-rules.ts';
 import { processEnv } from '../../config/environment/host.ts';
 import { toHaloError } from '../../core/failure/errors.ts';
+import { describeBusyHost, type HostLoad } from '../../core/host-load.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { createFolders } from '../../lib/fs.ts';
 import { defined } from '../../lib/guards.ts';
+import { readHostLoad } from '../../lib/host-load.ts';
 import { shellQuote } from '../../lib/text.ts';
 import { readDamagedRedisData } from '../../queue/damaged-data.ts';
 import { deadLetterCommands, readDeadLetters } from '../../queue/dead-letters.ts';
@@ -52,6 +54,7 @@ export async function diagnose(host: Host, { folder, skipped = [] }: DiagnoseOpt
     ['node', () => Promise.resolve(checkNode())],
     ['git', checkGit],
     ['docker', () => checkDocker(engine)],
+    ['load', () => Promise.resolve(judgeLoad(readHostLoad()))],
     ['image', checkImage],
     ['sandbox', () => checkSandbox(engine, host.home)],
     ['agent', async () => checkAgent(engine, (await configOf()).agent)],
@@ -80,6 +83,13 @@ async function settle(name: string, check: DoctorCheck): Promise<Finding[]> {
     const { message, hint } = toHaloError(error);
     return [{ name, ok: 'fail', says: message, ...defined({ fix: hint }) }];
   }
+}
+
+/** Nothing is said about a machine that is not busy. */
+export function judgeLoad(host: HostLoad): Finding[] {
+  const busy = describeBusyHost(host);
+  const fix = 'run fewer stories in parallel, or see docs/performance.md, "A busy host"';
+  return busy === undefined ? [] : [{ name: 'load', ok: 'warn', says: busy, fix }];
 }
 
 const MIN_NODE = 20;

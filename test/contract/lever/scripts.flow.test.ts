@@ -89,15 +89,39 @@ describe('the task agent', () => {
   });
 });
 
-it('a check whose program the image lacks stops the loop with 5, and does not count as a run', LONG, async () => {
-  work.repository.write('Makefile', 'ci:\n\ttrue\n');
-  work.repository.commit('a makefile');
-  work.writeTasks([entry('A'), entry('B')]);
-  const agent = { ...agentOf(`echo made > A.txt; ${OK}`), HALO_TESTS_BASELINE: 'auto' };
-  const end = await work.run(['loop', '--delay', '0'], agent);
-  expect(end.code, end.stderr).toBe(5);
-  expect(end.stderr).toContain('`make` was not found');
-  expect(end.stderr).toContain('stopped: a dependency is missing');
-  expect(work.task('A')).toMatchObject({ status: 'started', observability: { run_attempts: 0 } });
-  expect(work.home.runIds()).toHaveLength(1);
-});
+it.each([
+  ['make ci', { Makefile: 'ci:\n\ttrue\n' }],
+  ['ruff check .', { 'halo.toml': 'gates = ["true && true", "ruff check ."]\n' }],
+])(
+  'a check %s whose program the image lacks stops the loop with 5 before an agent or a run starts',
+  LONG,
+  async (command, files) => {
+    for (const [path, text] of Object.entries(files)) work.repository.write(path, text);
+    work.repository.commit('a check');
+    work.writeTasks([entry('A'), entry('B')]);
+    const before = work.task('A');
+    const end = await work.run(['loop', '--delay', '0'], agentOf(`echo made > A.txt; ${OK}`));
+    expect(end.code, end.stderr).toBe(5);
+    expect(end.stderr).toContain(`has no \`${command.split(' ')[0]!}\`, which \`${command}\` needs`);
+    expect(end.stderr).toContain('stopped: a dependency is missing');
+    expect(work.task('A')).toEqual(before);
+    expect(work.home.runIds()).toEqual([]);
+  },
+);
+
+it(
+  'a check whose missing program shows only when it runs stops the loop with 5, and does not count as a run',
+  LONG,
+  async () => {
+    work.repository.write('halo.toml', 'gates = ["true && make ci"]\n');
+    work.repository.commit('a check');
+    work.writeTasks([entry('A'), entry('B')]);
+    const agent = { ...agentOf(`echo made > A.txt; ${OK}`), HALO_TESTS_BASELINE: 'auto' };
+    const end = await work.run(['loop', '--delay', '0'], agent);
+    expect(end.code, end.stderr).toBe(5);
+    expect(end.stderr).toContain('`make` was not found');
+    expect(end.stderr).toContain('stopped: a dependency is missing');
+    expect(work.task('A')).toMatchObject({ status: 'started', observability: { run_attempts: 0 } });
+    expect(work.home.runIds()).toHaveLength(1);
+  },
+);

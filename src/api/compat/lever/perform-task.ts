@@ -1,14 +1,17 @@
 import { basename, dirname, join } from 'node:path';
 import type { Config, Host } from '../../../config/config.ts';
+import { imageAdvice, plainProgramsOf } from '../../../core/command-needs.ts';
 import { HaloError } from '../../../core/failure/errors.ts';
 import { inspectRepo, type RepoInfo } from '../../../git/repository/inspect-repo.ts';
 import { findUnfinishedOperation, listUnmerged } from '../../../git/repository/worktrees.ts';
 import { readRegularText } from '../../../lib/fs.ts';
 import { sleep } from '../../../lib/async.ts';
 import { LockBusyError, withLock } from '../../../lib/lock.ts';
-import { listSome } from '../../../lib/text.ts';
+import { capitalize, listSome } from '../../../lib/text.ts';
 import { MAX_PRD_BYTES } from '../../../prd/decode-prd.ts';
 import type { Flag } from '../../../core/review/flags.ts';
+import { openDockerEngine } from '../../../sandbox/docker/engine.ts';
+import { readProgramVersions } from '../../../sandbox/probe-agent.ts';
 import type { SubmitRequest } from '../../operations/schemas.ts';
 import type { Operations } from '../../operations.ts';
 import { readConfig } from '../../repository/repo-config.ts';
@@ -156,12 +159,27 @@ async function waitForRate(
   await sleep(delay);
 }
 
+/** Checked first, so that no agent is paid for a result that cannot be verified. Only PATH could name another folder. */
+async function assertProgramsInImage({ image, gates, env }: Config, verification: string | undefined): Promise<void> {
+  const commands = verification === undefined ? (gates ?? []) : [verification];
+  const programs = 'PATH' in env ? [] : plainProgramsOf(commands);
+  if (programs.length === 0) return;
+  const versions = await readProgramVersions(openDockerEngine(), image, programs);
+  const missing = programs.find((program) => versions.get(program) === undefined);
+  if (missing === undefined) return;
+  const command = commands.find((line) => plainProgramsOf([line]).includes(missing));
+  throw new HaloError('PROGRAM_MISSING', `The image ${image} has no \`${missing}\`, which \`${command}\` needs.`, {
+    hint: `${capitalize(imageAdvice('it'))}.`,
+  });
+}
+
 /** One attempt at one story; the verification command is chosen before the agent starts. */
 async function describeRun(
   task: RunnableTask,
   { places, repo, config }: { places: Places; repo: RepoInfo; config: Config },
 ): Promise<SubmitRequest> {
   const verification = await findVerification({ gitDir: repo.gitDir, commit: repo.head });
+  await assertProgramsInImage(config, verification?.command);
   // In this order, so that the files can be excluded again.
   const protect = [...(verification?.files ?? []), ...config.land.protect];
   return {

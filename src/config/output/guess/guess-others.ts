@@ -26,7 +26,12 @@ export function guessGo(files: RootFiles): Guess {
   const reasons = ['there is a go.mod'];
   const sources = from('go.mod', gates);
   if (!files.has('go.sum')) return { setup: [], gates, reasons, sources };
-  const env = { GOMODCACHE: '/workspace/.go-modules', GOFLAGS: '-modcacherw' };
+  const env = {
+    GOMODCACHE: '/workspace/.go-modules',
+    // In the same folder, so that git must ignore only one.
+    GOCACHE: '/workspace/.go-modules/.build',
+    GOFLAGS: '-modcacherw',
+  };
   return { setup: ['go mod download'], gates, reasons, sources, env, keeps: ['.go-modules'] };
 }
 

@@ -18,6 +18,7 @@ import { openActivityBatcher, openRunCollector, type AgentRun } from './collect-
 import { readWorkspace, type Exporter } from './export-tree.ts';
 import { importWork } from './import-candidate.ts';
 import { findGatewayStop, judgeAgentRun, type AgentJudgement } from './judge-agent-run.ts';
+import { watchSilence } from './watch-silence.ts';
 
 interface AgentOptions {
   /** Reads what an agent that failed left behind. */
@@ -86,7 +87,11 @@ async function followAgent(
   const batcher = openActivityBatcher((activities) =>
     journal.report(...activities.map((activity) => ({ type: 'agent.activity' as const, activity }))),
   );
-  const stdout = worker.store.openRaw(location, (lines) => batcher.add(collector.add(lines)));
+  const silence = watchSilence((text) => batcher.add([{ kind: 'warn', text }]));
+  const stdout = worker.store.openRaw(location, (lines) => {
+    silence.heard();
+    return batcher.add(collector.add(lines));
+  });
   const { wallMs, idleMs, outputBytes } = config.limits;
   const exit = await sandbox
     .run({
@@ -102,7 +107,10 @@ async function followAgent(
     })
     // Nothing may be reported after the attempt has ended.
     // oxlint-disable-next-line typescript/no-misused-promises -- `finally` waits for the promise
-    .finally(() => batcher.flush());
+    .finally(() => {
+      silence.stop();
+      return batcher.flush();
+    });
   const stderrTail = stderr.text();
   const missing = stderr.missing() === 0 ? '' : `[halo: ${stderr.missing()} bytes are missing here]\n`;
   await worker.store.writeArtifact(location, 'agent.stderr.log', `${missing}${stderrTail}`);
