@@ -1,4 +1,4 @@
-import { RE2JS } from 're2js';
+import { loadRe2 } from './re2.ts';
 
 /** A compiled list of globs. */
 export interface GlobMatcher {
@@ -12,8 +12,12 @@ export interface GlobMatcher {
  * literal. Patterns come from repositories, so RE2 is used: a match takes at most path length × pattern length.
  */
 export function compileGlobs(globs: readonly string[]): GlobMatcher {
-  const pattern = RE2JS.compile(globs.map((glob) => `(?:${toRegExpSource(glob)})`).join('|'), RE2JS.DOTALL);
-  return { test: (path) => globs.length > 0 && pattern.testExact(path) };
+  const compile = () => {
+    const RE2JS = loadRe2();
+    return RE2JS.compile(globs.map((glob) => `(?:${toRegExpSource(glob)})`).join('|'), RE2JS.DOTALL);
+  };
+  let pattern: ReturnType<typeof compile> | undefined;
+  return { test: (path) => globs.length > 0 && (pattern ??= compile()).testExact(path) };
 }
 
 function toRegExpSource(glob: string): string {

@@ -25,12 +25,21 @@ const SEEN = [
   String.raw`(?<=${JOINED})[\u200c\u200d](?=${JOINED})`,
 ];
 
-const ANY = new RegExp(String.raw`${HIDDEN}|(?:${MARK}){${MAX_MARKS + 1}}`, 'u');
-const EACH = new RegExp(String.raw`${SEEN.join('|')}|((?:${MARK}){${MAX_MARKS}})((?:${MARK})+)|(${HIDDEN})`, 'gu');
+/** Texts without hidden characters. Most are like that, and the searches below take long to compile. */
+const PLAIN = /^[\t\n\x20-\x7e]*$/;
+
+let searches: { any: RegExp; each: RegExp } | undefined;
+
+function compileSearches(): { any: RegExp; each: RegExp } {
+  searches ??= {
+    any: new RegExp(String.raw`${HIDDEN}|(?:${MARK}){${MAX_MARKS + 1}}`, 'u'),
+    each: new RegExp(String.raw`${SEEN.join('|')}|((?:${MARK}){${MAX_MARKS}})((?:${MARK})+)|(${HIDDEN})`, 'gu'),
+  };
+  return searches;
+}
 
 /** Whether a text contains hidden characters. */
 export function hasHidden(text: string): boolean {
-  if (!ANY.test(text)) return false;
   let found = false;
   replaceHidden(text, (character) => {
     found = true;
@@ -41,8 +50,10 @@ export function hasHidden(text: string): boolean {
 
 /** Replaces each hidden character with the result of `how`. */
 export function replaceHidden(text: string, how: (character: string) => string): string {
-  if (!ANY.test(text)) return text;
-  return text.replace(EACH, (match: string, marks?: string, flood?: string, hidden?: string) => {
+  if (PLAIN.test(text)) return text;
+  const { any, each } = compileSearches();
+  if (!any.test(text)) return text;
+  return text.replace(each, (match: string, marks?: string, flood?: string, hidden?: string) => {
     if (hidden !== undefined) return how(hidden);
     return marks === undefined || flood === undefined ? match : marks + Array.from(flood, how).join('');
   });

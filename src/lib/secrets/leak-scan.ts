@@ -1,6 +1,6 @@
-import { createRequire } from 'node:module';
 import type * as Re2js from 're2js';
 import data from './leak-rules.json' with { type: 'json' };
+import { loadRe2 } from '../re2.ts';
 
 /** Text that a rule of gitleaks takes for a secret. */
 export interface Leak {
@@ -222,8 +222,7 @@ const compiledSources = new Map<string, Compiled>();
 function compile(source: string): Compiled {
   let compiled = compiledSources.get(source);
   if (compiled === undefined) {
-    // Most processes have no pattern, and it takes long to load.
-    const { RE2JS } = createRequire(import.meta.url)('re2js') as typeof Re2js;
+    const RE2JS = loadRe2();
     compiled = RE2JS.compile(source);
     compiledSources.set(source, compiled);
   }

@@ -1,10 +1,9 @@
 import { isUtf8 } from 'node:buffer';
-import { createRequire } from 'node:module';
-import type * as Re2js from 're2js';
 import { defined } from '../guards.ts';
 import { joinBuffers } from '../streams.ts';
 import type { PatternMatcher } from './multi-pattern-matcher.ts';
 import { MAX_TOKEN_LENGTH, mayHoldShape, openPrivateKeyFinder, PRIVATE_KEY, TOKEN_PATTERNS } from './token-patterns.ts';
+import { loadRe2 } from '../re2.ts';
 
 /** What is searched for. */
 export interface Wanted {
@@ -128,8 +127,7 @@ export interface Pattern {
 
 /** Throws an Error that explains what is wrong with a pattern, also with one that matches the empty string. */
 export function compilePattern(source: string): Pattern {
-  // Most processes have no pattern, and it takes long to load.
-  const { RE2JS } = createRequire(import.meta.url)('re2js') as typeof Re2js;
+  const RE2JS = loadRe2();
   const compiled = RE2JS.compile(source, RE2JS.MULTILINE);
   if (compiled.matcher('').find()) throw new Error('it matches the empty text');
   return {

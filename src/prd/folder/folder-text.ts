@@ -137,9 +137,11 @@ function invalid(path: string, rule: string): HaloError {
   });
 }
 
-const ORDER = new Intl.Collator('en', { numeric: true });
+/** Opened with the first comparison: it loads the tables of its language. */
+let order: Intl.Collator | undefined;
 
 /** `task-2` comes before `task-10`. */
 function compareNames(a: string, b: string): number {
-  return ORDER.compare(a, b) || (a < b ? -1 : a === b ? 0 : 1);
+  order ??= new Intl.Collator('en', { numeric: true });
+  return order.compare(a, b) || (a < b ? -1 : a === b ? 0 : 1);
 }

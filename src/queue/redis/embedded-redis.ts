@@ -97,7 +97,7 @@ async function startServer(paths: EmbeddedRedisPaths, launcher: RedisLauncher | 
 
 /** Waits up to ten seconds until a server that is shutting down has exited. */
 export async function waitUntilStopped(paths: EmbeddedRedisPaths): Promise<void> {
-  for (const deadline = performance.now() + 10_000; performance.now() < deadline; await sleep(20))
+  for (const deadline = performance.now() + 10_000; performance.now() < deadline; await sleep(2))
     if ((await serverPid(paths)) === undefined && (await findPingFailure(paths.address)) !== undefined) return;
 }
 

@@ -31,16 +31,10 @@ export function openRedisClient(address: RedisAddress, options: RedisOptions = {
 
 /** Opens a client and waits for its first reply. Throws REDIS_UNAVAILABLE within seconds. */
 export async function connectRedisClient(address: RedisAddress, options: RedisOptions = {}): Promise<Redis> {
-  const failure = await findPingFailure(address);
-  if (failure !== undefined) throw unavailable(address, failure.error);
-  const client = openRedisClient(address, options);
-  try {
-    await assertAnswers(client.ping(), client.options.socketTimeout ?? SILENCE_TIMEOUT_MS);
-    return client;
-  } catch (error) {
-    client.disconnect();
-    throw unavailable(address, error as Error);
-  }
+  const { client, failure } = await tryConnect(address, options);
+  if (failure === undefined) return client;
+  client.disconnect();
+  throw unavailable(address, failure.error);
 }
 
 /** Why a server did not answer a ping: it was silent, still loads its data, or refused the connection or command. */
@@ -51,30 +45,44 @@ export interface PingFailure {
 
 /** Pings a server. Returns undefined when the server answered. */
 export async function findPingFailure(address: RedisAddress): Promise<PingFailure | undefined> {
+  const { client, failure } = await tryConnect(address, {});
+  disconnectClient(client);
+  return failure;
+}
+
+/** The first connection is tried once. */
+const FIRST = {
+  connectTimeout: PING_TIMEOUT_MS,
+  retryStrategy: () => null,
+  maxRetriesPerRequest: 0,
+  // So that a server that is still loading its data replies with LOADING immediately.
+  enableReadyCheck: false,
+} satisfies RedisOptions;
+
+/** Opens a client and pings. Unless that fails, the client behaves from then on as one of `openRedisClient`. */
+async function tryConnect(
+  address: RedisAddress,
+  options: RedisOptions,
+): Promise<{ client: Redis; failure?: PingFailure }> {
   let failure: Error | undefined;
-  const client = new Redis({
-    ...address.options,
-    lazyConnect: true,
-    connectTimeout: PING_TIMEOUT_MS,
-    disconnectTimeout: DISCONNECT_MS,
-    retryStrategy: () => null,
-    maxRetriesPerRequest: 0,
-    // So that a server that is still loading its data replies with LOADING immediately.
-    enableReadyCheck: false,
-    replyMapping: 'legacy',
-  });
-  client.on('error', (error: Error) => (failure = error));
+  const client = openRedisClient(address, { ...options, lazyConnect: true });
+  const lasting = { ...client.options };
+  Object.assign(client.options, FIRST);
+  const note = (error: Error) => (failure = error);
+  client.on('error', note);
   try {
     const ping = client.connect().then(() => client.ping());
-    if ((await withTimeout(PING_TIMEOUT_MS, ping)) !== 'late') return undefined;
-    return failure === undefined
-      ? { kind: 'silent', error: silence(PING_TIMEOUT_MS) }
-      : { kind: 'refused', error: failure };
+    if ((await withTimeout(PING_TIMEOUT_MS, ping)) !== 'late') {
+      client.off('error', note);
+      Object.assign(client.options, lasting);
+      return { client };
+    }
+    const error = failure ?? silence();
+    return { client, failure: { kind: failure === undefined ? 'silent' : 'refused', error } };
   } catch (thrown) {
     const error = failure ?? (thrown as Error);
-    return { kind: isReplyError(error) && error.message.startsWith('LOADING') ? 'loading' : 'refused', error };
-  } finally {
-    disconnectClient(client);
+    const loads = isReplyError(error) && error.message.startsWith('LOADING');
+    return { client, failure: { kind: loads ? 'loading' : 'refused', error } };
   }
 }
 
@@ -83,12 +91,8 @@ export function disconnectClient(client: Redis): void {
   if (client.status !== 'end') client.disconnect();
 }
 
-async function assertAnswers(ping: Promise<unknown>, ms: number): Promise<void> {
-  if ((await withTimeout(ms, ping)) === 'late') throw silence(ms);
-}
-
-function silence(ms: number): Error {
-  return new Error(`no answer within ${ms / 1000} s`);
+function silence(): Error {
+  return new Error(`no answer within ${PING_TIMEOUT_MS / 1000} s`);
 }
 
 /** What an error of a command of Redis means to users. `name`: of its address. */
