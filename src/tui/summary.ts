@@ -1,7 +1,7 @@
 import { plainReason } from '../core/failure/plain-reason.ts';
 import {
   decisiveStory,
-  elapsedMs,
+  workedMs,
   isDone,
   isUnfinished,
   needsPerson,
@@ -44,7 +44,7 @@ export function summaryLines({ state, width, paint, dir }: SummaryInput): string
   const decisive = storyToName(state);
   const ended = state.stopReason ?? 'UNKNOWN_ERROR';
   const reason = decisive?.stopReason === ended ? plainReason(ended, decisive.lastFailure) : ended;
-  const took = formatElapsed(elapsedMs(state, state.createdAt) ?? 0);
+  const took = formatElapsed(workedMs(state, state.createdAt) ?? 0);
   const tone = ended === 'SUCCESS' ? 'good' : 'bad';
   const [head = '', ...more] = hanging(`${headline(state, decisive)}, ${took}`, reason.length + 4);
   const open = state.stories.filter(isUnfinished);

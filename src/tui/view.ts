@@ -1,5 +1,5 @@
 import { PROGRESS } from '../core/run/progress.ts';
-import { elapsedMs, storyOf, type RunState, type StoryState } from '../core/run/state.ts';
+import { workedMs, storyOf, type RunState, type StoryState } from '../core/run/state.ts';
 import { formatElapsed } from '../core/text/format-elapsed.ts';
 import { safeLine } from '../core/text/safe-text.ts';
 import type { Paint, TranscriptLine } from '../core/transcript/transcript-line.ts';
@@ -88,7 +88,7 @@ export function renderView(input: ViewInput): string[] {
 }
 
 function headLine({ state, now, paint }: ViewInput, width: number): string {
-  const elapsed = formatElapsed(elapsedMs(state, now) ?? 0);
+  const elapsed = formatElapsed(workedMs(state, now) ?? 0);
   const took = `${storyCount(state)}  ${elapsed}`;
   const where = `${state.repo.source}${state.repo.branch === undefined ? '' : ` (${state.repo.branch})`}`;
   const project = truncateToWidth(safeLine(state.project), Math.max(8, Math.floor(width / 3)));

@@ -8,11 +8,12 @@ import { PROGRESS } from '../core/run/progress.ts';
 import { questionLines } from '../core/run/questions.ts';
 import { decisiveStory, isDone, isUnfinished, needsPerson, type RunState, type StoryState } from '../core/run/state.ts';
 import { unmarkedAdvice } from '../core/run/unmarked-stories.ts';
-import { formatTime } from '../core/text/format-elapsed.ts';
+import { formatElapsed, msBetween } from '../core/text/format-elapsed.ts';
 import { safeLine } from '../core/text/safe-text.ts';
 import type { Tone } from '../core/transcript/transcript-line.ts';
 import { isRecord } from '../lib/guards.ts';
 import { listSome } from '../lib/text.ts';
+import { ageText } from './ages.ts';
 import { timeText } from './run-words.ts';
 import { usageText } from './usage-text.ts';
 import { whyRunWaits, type WaitingRun } from './waiting.ts';
@@ -107,7 +108,7 @@ export function runFacts(
     ...fact('agent', agent),
     ...selectionRow(state),
     ...unmarkedRow(state),
-    ...settingsRows(state),
+    ...settingsRows(state, now),
     ...decisionRow(state),
     ...whyRunWaits(view).flatMap((text) => warning('waiting', text)),
     ...submissionFacts(state),
@@ -175,9 +176,9 @@ function selectionRow({ selected, stories }: RunState): Fact[] {
 }
 
 /** Settings that users changed after the run was created. */
-function settingsRows({ reconfigured = [] }: RunState): Fact[] {
+function settingsRows({ reconfigured = [] }: RunState, now: string): Fact[] {
   return reconfigured.flatMap(({ by, at, set }) =>
-    fact('settings', `${set.join(', ')} (by ${by}, ${at.slice(0, 16)}Z)`),
+    fact('settings', `${set.join(', ')} (by ${by}, ${ageText(at, now)})`),
   );
 }
 
@@ -207,7 +208,9 @@ function reportsRow({ reports }: Pick<Partial<RunView>, 'reports'>, now: string)
 }
 
 function retryText(retryAt: string | undefined, now: string): string {
-  return retryAt === undefined ? '' : ` Tried again at ${formatTime(retryAt, now)}.`;
+  if (retryAt === undefined) return '';
+  const left = msBetween(now, retryAt);
+  return left > 0 ? ` Tried again in ${formatElapsed(left)}.` : ' Tried again now.';
 }
 
 /** The pull requests of the run, the newest last, and why they are not as they should be. */
@@ -256,5 +259,5 @@ function pauseRow({ state }: Pick<RunView, 'state'>, now: string): Fact[] {
   const isShown = state.stories.some(({ waiting }) => waiting?.model !== undefined);
   if (pause === undefined || pause.until <= now || isShown) return [];
   const why = pause.why === 'rate' ? 'the configured rate is reached' : 'the provider asked for a pause';
-  return fact('pause', `requests for ${pause.model} until ${formatTime(pause.until, now)}: ${why}`);
+  return fact('pause', `requests for ${pause.model} for ${formatElapsed(msBetween(now, pause.until))}: ${why}`);
 }

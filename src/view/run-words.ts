@@ -3,14 +3,14 @@ import type { ListedRun } from '../api/runs/limited-runs.ts';
 import { reasonWords } from '../core/failure/plain-reason.ts';
 import { failedNeeds, unmetNeeds } from '../core/run/run-dependencies.ts';
 import { stateWords } from '../core/listing/run-facts.ts';
-import { currentDecision, decisiveStory, elapsedMs, isDone, isSelected, type RunState } from '../core/run/state.ts';
-import { formatElapsed, msBetween } from '../core/text/format-elapsed.ts';
+import { currentDecision, decisiveStory, workedMs, isDone, isSelected, type RunState } from '../core/run/state.ts';
+import { formatElapsed } from '../core/text/format-elapsed.ts';
 import { safeLine } from '../core/text/safe-text.ts';
 import type { Tone } from '../core/transcript/transcript-line.ts';
 import { failureWords, isWorking, type Words } from './story-words.ts';
 
 export function timeText(run: RunState, now: string): string {
-  const ms = elapsedMs(run, now);
+  const ms = workedMs(run, now);
   return ms === undefined ? '-' : formatElapsed(ms);
 }
 
@@ -67,27 +67,6 @@ export function storyCount(run: RunState): string {
   const stories = run.stories.filter((story) => isSelected(story, run));
   return `${stories.filter(isDone).length}/${stories.length}`;
 }
-
-/** `42s`, `5m`, `3h`, `12d` */
-export function formatAge(ms: number): string {
-  const seconds = Math.max(0, Math.floor(ms / 1000));
-  if (seconds < 60) return `${seconds}s`;
-  if (seconds < 3600) return `${Math.floor(seconds / 60)}m`;
-  if (seconds < 48 * 3600) return `${Math.floor(seconds / 3600)}h`;
-  return `${Math.floor(seconds / 86_400)}d`;
-}
-
-/** When a run ended, or was submitted: `3m ago`; from two days on the date, such as `19 Nov`. */
-export function whenText({ endedAt, createdAt }: Pick<RunState, 'endedAt' | 'createdAt'>, now: string): string {
-  const at = endedAt ?? createdAt;
-  const ms = msBetween(at, now);
-  if (ms < 2 * DAY_MS) return `${formatAge(ms)} ago`;
-  const day = `${Number(at.slice(8, 10))} ${MONTHS[Number(at.slice(5, 7)) - 1] ?? ''}`;
-  return at.slice(0, 4) === now.slice(0, 4) ? day : `${day} ${at.slice(0, 4)}`;
-}
-
-const DAY_MS = 86_400_000;
-const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
 /** The name of the project of a run, else the last part of its repository. */
 export function projectName({ project, repo }: Pick<RunState, 'project' | 'repo'>): string {

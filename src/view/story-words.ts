@@ -10,7 +10,7 @@ import {
   type StoryState,
   type Waiting,
 } from '../core/run/state.ts';
-import { formatElapsed, formatTime, msBetween } from '../core/text/format-elapsed.ts';
+import { formatElapsed, msBetween } from '../core/text/format-elapsed.ts';
 import { safeLine } from '../core/text/safe-text.ts';
 import type { Tone } from '../core/transcript/transcript-line.ts';
 
@@ -145,13 +145,13 @@ export function isForRetry({ breaker, model }: Waiting): boolean {
   return breaker === undefined && model === undefined;
 }
 
-/** Time until the retry, the next trial of the breaker or the end of the model’s pause, in whole seconds. */
+/**
+ * Time until the retry, the next trial of the breaker or the end of the model’s pause, in whole seconds; after it, the story
+ * waits for a worker.
+ */
 function waitText(waiting: Waiting, now: string): [string, string?] {
   const ms = msBetween(now, waiting.notBefore);
-  const isRetry = isForRetry(waiting);
-  const word = isRetry ? 'retrying' : 'waiting';
-  if (ms <= 0) return [word];
+  if (ms <= 0) return ['waiting', ' for a worker'];
   const left = formatElapsed(Math.ceil(ms / 1000) * 1000).replace('.0s', 's');
-  if (waiting.model !== undefined) return [word, ` until ${formatTime(waiting.notBefore, now)}, ${left}`];
-  return [word, ` ${isRetry ? 'in' : 'for'} ${left}`];
+  return isForRetry(waiting) ? ['retrying', ` in ${left}`] : ['waiting', ` for ${left}`];
 }

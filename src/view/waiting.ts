@@ -4,7 +4,7 @@ import { retryName } from '../core/failure/failure.ts';
 import { isQuestion } from '../core/run/questions.ts';
 import { unmetNeeds } from '../core/run/run-dependencies.ts';
 import { isUnfinished, needsPerson, type RunState, type StoryState } from '../core/run/state.ts';
-import { formatElapsed, formatTime, msBetween } from '../core/text/format-elapsed.ts';
+import { formatElapsed, msBetween } from '../core/text/format-elapsed.ts';
 import { safeLine } from '../core/text/safe-text.ts';
 import { dependencyText, isForRetry, isWorking } from './story-words.ts';
 
@@ -39,7 +39,7 @@ export function whyStoryWaits(story: StoryState, run: RunState, now: string): st
   const { held, approved, waiting, question } = story;
   if (held !== undefined)
     return `for approval of ${held.commit.slice(0, 7)}${held.paths.length === 0 ? '' : ', which changes protected paths'}`;
-  if (isQuestion(story)) return `for an answer${question?.until === undefined ? '' : ` until ${question.until}`}`;
+  if (isQuestion(story)) return `for an answer${question?.until === undefined ? '' : leftText(question.until, now)}`;
   if (approved !== undefined) return 'for a worker that lands the approved commit';
   if (story.progress === 'pending' && waiting === undefined) return dependencyText(story, run)?.join('');
   if (waiting === undefined || run.status === 'ended') return undefined;
@@ -49,7 +49,12 @@ export function whyStoryWaits(story: StoryState, run: RunState, now: string): st
   if (isForRetry(waiting)) return `${retryName(waiting)} ${when}: ${why}`;
   if (waiting.breaker !== undefined)
     return `for the breaker of ${safeLine(breakerName(waiting.breaker))}, tries again ${when} (\`${resetCommand(waiting.breaker)}\` closes it now): ${why}`;
-  return `${left > 0 ? `until ${formatTime(waiting.notBefore, now)} (${when})` : when}: ${why}`;
+  return `${left > 0 ? `for ${formatElapsed(left)}` : when}: ${why}`;
+}
+
+function leftText(until: string, now: string): string {
+  const left = msBetween(now, until);
+  return left > 0 ? `, at most ${formatElapsed(left)}` : '';
 }
 
 /** Why a story makes no progress, a clause per reason: what stops its whole run first. A person needs no worker to decide. */

@@ -463,7 +463,7 @@ describe('halo status and halo ls', () => {
     const [heading, first, second] = (await halo(['ls'])).stdout.split('\n');
     expect(heading).toMatch(/^RUN {2}STATE {13}STORIES {2}TIME/);
     expect(first).toMatch(/^r2 {3}running {11}0\/3/);
-    expect(second).toMatch(/^r1 {3}done, not landed {2}1\/1 {6}14\.0s/);
+    expect(second).toMatch(/^r1 {3}done, not landed {2}1\/1 {6}12\.0s/);
   });
 
   it('show one run story by story, with the next step', async () => {
@@ -545,10 +545,9 @@ describe('the state of a run in halo ls and halo status', () => {
     expect(more.page).toMatch(/^halo land r1 /m);
   });
 
-  it('waiting for a long pause of the model names the time at which it continues, also with --json and in logs', async () => {
+  it('waiting for a long pause of the model says for how long, also with --json and in logs', async () => {
     const [story, notBefore] = ['US-001', '2130-01-01T00:00:00.000Z'];
-    const why =
-      'The model provider allows no request to the model "m" before 2130-01-01 00:00:00 UTC; all workers wait.';
+    const why = 'The model provider allows no request to the model "m" yet; all workers wait.';
     const held: JournalEntry = {
       type: 'story.postponed',
       story,
@@ -568,10 +567,8 @@ describe('the state of a run in halo ls and halo status', () => {
     };
     const { page } = await stateOf(...attempted(story), paused, held);
     expect(page).toMatch(/^state +waiting$/m);
-    expect(page).toMatch(/^US-001 +waiting until 2130-01-01 00:00:00 UTC, \S+ \S+ +1 /m);
-    expect(page).toMatch(
-      /^waiting +US-001: until 2130-01-01 00:00:00 UTC \(in \d+d \d\dh\): The model provider allows/m,
-    );
+    expect(page).toMatch(/^US-001 +waiting for \d+d \d\dh +1 /m);
+    expect(page).toMatch(/^waiting +US-001: for \d+d \d\dh: The model provider allows/m);
     expect(page.match(/all workers wait/g)).toHaveLength(1);
     expect(page).not.toContain('requests for m');
     const { state } = JSON.parse((await halo(['status', 'r1', '--json'])).stdout) as { state: RunState };
@@ -580,9 +577,7 @@ describe('the state of a run in halo ls and halo status', () => {
       attempts: 1,
       waiting: { notBefore, why, model: 'm' },
     });
-    expect((await halo(['logs', 'r1'])).stdout).toMatch(
-      /US-001 +waiting +\d+d \d\dh, until 2130-01-01 00:00:00 UTC: The/,
-    );
+    expect((await halo(['logs', 'r1'])).stdout).toMatch(/US-001 +waiting +\d+d \d\dh: The/);
   });
 
   it('names what a story needs, without repetition', async () => {
@@ -1113,7 +1108,7 @@ describe('halo pause, resume, cancel and retry', () => {
       { type: 'run.ended', stopReason: 'BUDGET_EXCEEDED', detail: '', story: 'US-001' },
     ]);
     const { stdout } = await halo(['status', 'r1']);
-    expect(stdout).toContain('settings limits.wall=90m (by ann@desk, 2030-01-01T00:00Z)\n');
+    expect(stdout).toContain('settings limits.wall=90m (by ann@desk, ');
     expect(stdout).toContain('halo retry r1 -c budget.story_usd=…');
     expect((await halo(['logs', 'r1'])).stdout).toContain('RECONFIGURED  by ann@desk: limits.wall=90m');
   });

@@ -1,3 +1,4 @@
+import { ageText, whenText } from '../../src/view/ages.ts';
 import { describe, expect, it } from 'vitest';
 import type { RunView } from '../../src/api/operations/runs.ts';
 import type { Cli } from '../../src/cli/cli.ts';
@@ -14,7 +15,7 @@ import { update } from '../../src/tui/top/update.ts';
 import { renderView } from '../../src/tui/view.ts';
 import { cellOf, storyFigures, storyWords, workText } from '../../src/view/story-words.ts';
 import { whyRunWaits, whyStoryWaits } from '../../src/view/waiting.ts';
-import { runWords, whenText } from '../../src/view/run-words.ts';
+import { runWords, timeText } from '../../src/view/run-words.ts';
 import {
   asked,
   attempted,
@@ -72,7 +73,11 @@ const STATES: [words: string, RunState][] = [
   ['starting', of(...attempted(story).slice(0, 1))],
   ['interrupted until it is resumed', of(...attempted(story), paused, stopped)],
   ['retrying in 1m 00s', of(...failed(story), retry)],
-  ['waiting until 02:00:00 UTC, 1h 55m', of(...attempted(story).slice(0, 1), postponed)],
+  ['waiting for 1h 55m', of(...attempted(story).slice(0, 1), postponed)],
+  [
+    'waiting for a worker',
+    of(...attempted(story).slice(0, 1), { ...postponed, notBefore: '2030-01-01T00:04:00.000Z' }),
+  ],
   ['failed: npm test', of(...failed(story))],
   ['needs a human', of(...asked(story))],
   ['waiting for approval', of(...held(story))],
@@ -191,13 +196,33 @@ it.each([
   expect(whenText({ createdAt: endedAt }, NOW)).toBe(when);
 });
 
+it('an age is rounded', () => {
+  const ages = [
+    '2030-01-01T00:05:09.000Z',
+    '2030-01-01T00:04:18.800Z',
+    '2029-12-30T17:26:00.000Z',
+    '2029-12-19T08:00:00.000Z',
+  ];
+  expect(ages.map((at) => ageText(at, NOW))).toEqual(['0s ago', '41s ago', '30h ago', '12 days ago']);
+});
+
+describe('the time of a run', () => {
+  it.each<[string, RunState, string]>([
+    ['counts while a story runs', of(...attempted(story)), '4m 58s'],
+    ['counts while a story waits for its retry', of(...failed(story), retry), '4m 57s'],
+    ['does not count while it waits for a person', of(...asked(story)), '11.0s'],
+    ['does not count while it is paused', of(...attempted(story), paused, stopped), '12.0s'],
+    ['does not count before the first story', of(), '-'],
+  ])('%s', (_what, state, expected) => expect(timeText(state, NOW)).toBe(expected));
+});
+
 describe('why a story waits', () => {
   it.each<[string, RunState, string | undefined]>([
     ['an approval', of(...held(story)), 'for approval of abcdef0, which changes protected paths'],
     ['an answer', of(...asked(story)), 'for an answer'],
     ['a worker', of(...held(story), given), 'for a worker that lands the approved commit'],
     ['a retry', of(...failed(story), retry), 'attempt 2 of 3 in 1m 00s: the gate is red'],
-    ['a model', of(...attempted(story).slice(0, 1), postponed), 'until 02:00:00 UTC (in 1h 55m): no quota'],
+    ['a model', of(...attempted(story).slice(0, 1), postponed), 'for 1h 55m: no quota'],
     ['another story', stateOf(dependent), 'waiting for US-002'],
     ['nothing while it works', of(...attempted(story)), undefined],
   ])('is %s', (_what, state, expected) => {

@@ -115,7 +115,7 @@ describe('the screens Spend and Failures', skipFor(!hasChromium && 'chromium is 
     const tests = page.locator('.card', { hasText: 'US-002' });
     for (const text of ['Story number 2', 'ben', 'test 5']) await tests.getByText(text).first().waitFor();
     expect(await tests.innerText()).not.toMatch(/failed02/);
-    await page.getByText(/^Times are in \S+, unless they name UTC\.$/).waitFor();
+    await page.getByText(/^Times are (?:in UTC|yours \(\S+\); budgets count days in UTC)\.$/).waitFor();
     // The same form of time as on other screens.
     expect(await plain.locator('time[title$=" UTC"]').first().innerText()).toMatch(/^\d+ \w{3} \d{4}, \d\d:\d\d:\d\d$/);
   });

@@ -1,7 +1,7 @@
+import { ageText } from '../../view/ages.ts';
 import { Option } from 'commander';
 import { FAILURE_CLASSES, type FailureClass } from '../../core/failure/failure.ts';
 import type { ErrorGroup } from '../../core/report/error-report.ts';
-import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import { plainReason, reasonWords } from '../../core/failure/plain-reason.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
@@ -50,7 +50,7 @@ function errorTable(groups: readonly ErrorGroup[], cli: Cli): string[] {
     { text: String(count), tone: 'strong' },
     { text: String(runs.length) },
     { text: reasonWords(plainReason(failure.stopReason, failure)), tone: 'bad' },
-    { text: `${formatElapsed(msBetween(last, now))} ago` },
+    { text: ageText(last, now) },
     { text: `${latest.runId} ${safeLine(latest.story, 16)}` },
     { text: safeLine(latest.error.split('\n')[0] ?? '') },
   ]);

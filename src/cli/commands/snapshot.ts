@@ -1,7 +1,7 @@
+import { ageText } from '../../view/ages.ts';
 import { resolve } from 'node:path';
 import { exitCodeOf } from '../../core/failure/stop-reason.ts';
 import { openSafeStream } from '../../core/text/safe-stream.ts';
-import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { formatSize } from '../../lib/units.ts';
@@ -96,7 +96,7 @@ async function list({ json }: { json?: true }, cli: Cli): Promise<void> {
     { text: safeLine(repo) },
     { text: state === 'ready' ? formatSize(bytes) : '-' },
     { text: state === 'ready' ? String(files) : '-' },
-    { text: `${formatElapsed(msBetween(usedAt, now))} ago` },
+    { text: ageText(usedAt, now) },
     { text: safeLine(reason === null ? setup.join(' && ') : `none: ${reason}`) },
   ]);
   await cli.print(...table([heading, ...rows], { paint: cli.paint, width: terminalColumns(cli) }));

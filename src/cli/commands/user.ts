@@ -1,9 +1,9 @@
+import { ageText } from '../../view/ages.ts';
 import { InvalidArgumentError } from 'commander';
 import type { CreatedToken, UserView } from '../../api/access/users.ts';
 import type { AccessEvent } from '../../core/access/access-event.ts';
 import { ROLES, type Role } from '../../core/access/access.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { parseDuration } from '../../lib/units.ts';
 import type { Cli, Define } from '../cli.ts';
@@ -299,7 +299,7 @@ function rowsOf({ name, role, repositories, tokens }: UserView, now: string): Ce
     expiresAt !== undefined && !(Date.parse(expiresAt) > Date.parse(now))
       ? { text: 'expired', tone: 'warn' }
       : { text: expiresAt?.slice(0, 10) ?? 'never' },
-    { text: usedAt === undefined ? 'never' : `${formatElapsed(msBetween(usedAt, now))} ago` },
+    { text: usedAt === undefined ? 'never' : ageText(usedAt, now) },
   ]);
 }
 

@@ -1,5 +1,6 @@
 import type { WorkerView } from '../../api/operations/schemas.ts';
-import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
+import { msBetween } from '../../core/text/format-elapsed.ts';
+import { ageText, formatAge } from '../../view/ages.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
 import { table, terminalColumns, type Cell } from '../output/table.ts';
@@ -104,15 +105,14 @@ async function list({ json }: { json?: true }, cli: Cli): Promise<void> {
 
 function rowOf(worker: WorkerView, now: string): Cell[] {
   const { id, host, pid, slots, busy = 0, version, since, seen } = worker;
-  const elapsed = (from: string) => formatElapsed(msBetween(from, now));
   return [
     { text: safeLine(id), tone: 'strong' },
     { text: safeLine(host) },
     { text: String(pid) },
     { text: slots === undefined ? '-' : `${busy}/${slots}` },
     { text: safeLine(version ?? '-') },
-    { text: since === undefined ? '-' : elapsed(since) },
-    { text: seen === undefined ? '-' : `${elapsed(seen)} ago` },
+    { text: since === undefined ? '-' : formatAge(msBetween(since, now)) },
+    { text: seen === undefined ? '-' : ageText(seen, now) },
     stateOf(worker),
   ];
 }

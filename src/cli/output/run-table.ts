@@ -1,12 +1,12 @@
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { priorityText } from '../../core/run/priority.ts';
 import type { RunState } from '../../core/run/state.ts';
-import { msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { stringWidth as textWidth } from '../../lib/string-width.ts';
 import type { Cli } from '../cli.ts';
 import { GAP, table, terminalColumns, type Cell } from './table.ts';
-import { formatAge, runWords, storyCount, timeText } from '../../view/run-words.ts';
+import { ageText } from '../../view/ages.ts';
+import { runWords, storyCount, timeText } from '../../view/run-words.ts';
 import { costText } from '../../view/usage-text.ts';
 import { canContinue, missingWorker } from '../../view/waiting.ts';
 
@@ -91,7 +91,7 @@ function folderOf(source: string): string {
 }
 
 function startedText({ startedAt }: RunState, now: string): string {
-  return startedAt === undefined ? '-' : `${formatAge(msBetween(startedAt, now))} ago`;
+  return startedAt === undefined ? '-' : ageText(startedAt, now);
 }
 
 /** Prints a note if one of these runs could continue but no worker is running. */

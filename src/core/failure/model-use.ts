@@ -1,4 +1,4 @@
-import { formatTime } from '../text/format-elapsed.ts';
+import { formatElapsed, msBetween } from '../text/format-elapsed.ts';
 
 /** One of several keys of a provider that is not used for a model until a time. */
 export interface KeyPause {
@@ -35,8 +35,8 @@ export interface ModelUse {
   keyPauses?: KeyPause[];
 }
 
-/** Describes a pause of a key, e.g. `key 2 of 3 (OPENAI_KEY_2) is not used for m until 12:00:00 UTC: …`. `now`: ISO 8601. */
+/** Describes a pause of a key, e.g. `key 2 of 3 (OPENAI_KEY_2) is not used for m for 12m 00s: …`. `now`: ISO 8601. */
 export function describeKeyPause({ model, key, of, source, why, until }: KeyPause, now: string): string {
   const reason = why === 'refused' ? 'the provider refused it' : 'the provider asked for a pause';
-  return `key ${key} of ${of} (${source}) is not used for ${model} until ${formatTime(until, now)}: ${reason}`;
+  return `key ${key} of ${of} (${source}) is not used for ${model} for ${formatElapsed(msBetween(now, until))}: ${reason}`;
 }

@@ -14,7 +14,7 @@ import { describeRestored, type Restored } from '../review/restored-paths.ts';
 import { describeTestProblem, type LockedTests, type TestsStep } from '../review/tests-first.ts';
 import { failedTestsLines } from '../test-report/failed-tests.ts';
 import { hasLostTests, testsText, type TestChanges } from '../test-report/test-report.ts';
-import { formatElapsed, formatTime } from '../text/format-elapsed.ts';
+import { formatElapsed, msBetween } from '../text/format-elapsed.ts';
 import { describeHidden, type HiddenPlaces } from '../text/hidden-places.ts';
 import { safeLine } from '../text/safe-text.ts';
 import { activityLines } from '../transcript/activity-lines.ts';
@@ -176,7 +176,7 @@ export const ATTEMPT_EVENTS: EventRows<AttemptEvents> = {
     is: ['changes', 'audited'],
     lines: (event) => {
       const why = event.why === 'rate' ? 'the configured rate is reached' : 'the provider asked for a pause';
-      const text = `requests for ${safeLine(event.model)} wait until ${formatTime(event.until, event.at)}: ${why}`;
+      const text = `requests for ${safeLine(event.model)} wait ${formatElapsed(msBetween(event.at, event.until))}: ${why}`;
       return [{ label: 'model', tone: 'warn', text }];
     },
   },

@@ -9,6 +9,7 @@ import { changeNeed } from '../run/run-dependencies.ts';
 import { FINDINGS, omit, type NotedCommit, type RunState, type StoryState } from '../run/state.ts';
 import { applyControlEvent, markCancelled, reopenRun } from './control-events.ts';
 import { countedUsage, isMeteredAfter } from './counted-usage.ts';
+import { msBetween } from '../text/format-elapsed.ts';
 import { JOURNAL_VERSION, type HeldCommit, type Verdict } from './event-parts.ts';
 import type { JournalEntry, JournalEvent } from './events.ts';
 import {
@@ -41,6 +42,22 @@ export function foldEntries(state: RunState, entries: readonly JournalEntry[], a
 
 /** Returns the state after one more event, without changing the given one. */
 export function applyEvent(state: RunState | undefined, event: JournalEvent): RunState | undefined {
+  const next = foldEvent(state, event);
+  return next && countWork(next, event.at);
+}
+
+/** Starts and stops the clock of the run. */
+function countWork(state: RunState, at: string): RunState {
+  const { worked: { ms, since } = { ms: 0 }, stories, status, paused } = state;
+  const isUnderWay =
+    status !== 'ended' &&
+    stories.some(({ attemptAt, waiting }) => attemptAt !== undefined || (waiting !== undefined && !paused));
+  if (isUnderWay === (since !== undefined)) return state;
+  const worked = since === undefined ? { ms, since: at } : { ms: ms + Math.max(0, msBetween(since, at)) };
+  return { ...state, worked };
+}
+
+function foldEvent(state: RunState | undefined, event: JournalEvent): RunState | undefined {
   if (event.type === 'run.created') return createState(event);
   if (state === undefined) return undefined;
   const next = countUsage({ ...state, seq: event.seq }, event);

@@ -8,7 +8,7 @@ import type { IssueStatus } from '../issues/issue-source.ts';
 import type { Feedback } from '../review/feedback.ts';
 import { PROGRESS } from '../run/progress.ts';
 import { UNANSWERED, type AskedQuestion, type Unanswered } from '../run/questions.ts';
-import { formatElapsed, formatTime, msBetween } from '../text/format-elapsed.ts';
+import { formatElapsed, msBetween } from '../text/format-elapsed.ts';
 import { safeLine } from '../text/safe-text.ts';
 import { LINE_LENGTH, SAID_LINES, continuationLines, headLines, shortCommit } from '../transcript/excerpt.ts';
 import type { StoryLine } from '../transcript/transcript-line.ts';
@@ -170,8 +170,8 @@ export const STORY_EVENTS: EventRows<StoryEvents> = {
     is: ['changes', 'audited', 'operator'],
     lines: (event) => {
       const wait = msBetween(event.at, event.notBefore);
-      const until = wait > 0 ? `${formatElapsed(wait)}, until ${formatTime(event.notBefore, event.at)}: ` : '';
-      return [{ label: 'waiting', tone: 'warn', text: `${until}${safeLine(event.why, LINE_LENGTH)}` }];
+      const time = wait > 0 ? `${formatElapsed(wait)}: ` : '';
+      return [{ label: 'waiting', tone: 'warn', text: `${time}${safeLine(event.why, LINE_LENGTH)}` }];
     },
   },
   'breaker.held': {

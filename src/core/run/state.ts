@@ -212,6 +212,8 @@ export interface RunState extends Submission, RunFailures, PullState, ModelUse {
   /** A user's decision on the whole run. */
   decision?: RunDecision;
   startedAt?: string;
+  /** How long stories were under way before the latest wait for people, and since when they are again. ISO 8601 */
+  worked?: { ms: number; since?: string };
   /** How its sandboxes reach their gateways; set when the run starts. */
   channel?: 'socket' | 'stdio';
   endedAt?: string;
@@ -310,9 +312,12 @@ export function attemptLimit(
   return Math.max(attempts, maxAttempts + conflicts + forgiven);
 }
 
-/** Milliseconds from the start of the run's first story to the end of the run, or to `now`; undefined before that start. */
-export function elapsedMs({ startedAt, endedAt }: RunState, now: string): number | undefined {
-  return startedAt === undefined ? undefined : msBetween(startedAt, endedAt ?? now);
+/**
+ * How long stories of a run were under way, in ms, also between their attempts, but without the time in which only people
+ * could continue the run; undefined before the first one.
+ */
+export function workedMs({ worked }: RunState, now: string): number | undefined {
+  return worked && worked.ms + (worked.since === undefined ? 0 : Math.max(0, msBetween(worked.since, now)));
 }
 
 /** Returns a copy of an object without the given keys. */

@@ -10,12 +10,6 @@ export function formatElapsed(ms: number): string {
   return `${Math.floor(hours / 24)}d ${two(hours % 24)}h`;
 }
 
-/** Formats a time (ISO 8601) in UTC, with its date if that differs from the one of `now`: `03:20:00 UTC`. */
-export function formatTime(time: string, now: string): string {
-  const date = time.slice(0, 10);
-  return `${date === now.slice(0, 10) ? '' : `${date} `}${time.slice(11, 19)} UTC`;
-}
-
 /** Milliseconds from one ISO 8601 time to another; 0 if either is invalid. */
 export function msBetween(from: string, to: string): number {
   const ms = Date.parse(to) - Date.parse(from);

@@ -23,7 +23,8 @@ import { findListing, selectedIndex } from './listing.ts';
 import { bodyHeight, currentTopView, type TopView, type TopState } from './model.ts';
 import { answerPanel, runPanel, storyDetails } from './run-panel.ts';
 import { tableLines } from './table-lines.ts';
-import { drainText, formatAge } from '../../view/run-words.ts';
+import { formatAge } from '../../view/ages.ts';
+import { drainText } from '../../view/run-words.ts';
 
 /** The whole screen: exactly `height` lines, none wider than `width`. */
 export function frameOf(state: TopState, paint: Paint): string[] {

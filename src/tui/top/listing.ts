@@ -5,14 +5,15 @@ import type { WorkerView } from '../../api/operations/schemas.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { countTakers } from '../../core/run/fleet-limit.ts';
 import { isUnfinished, type RunState, type StoryState } from '../../core/run/state.ts';
-import { msBetween } from '../../core/text/format-elapsed.ts';
+import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { prdListing } from './prds/prd-listing.ts';
 import { formatCount } from '../../core/budget.ts';
 import { costText } from '../../view/usage-text.ts';
 import { currentTopView, findRun, isMatch, type TopView, type TopState } from './model.ts';
 import type { Column, Listing, Row } from './table-lines.ts';
-import { formatAge, projectName, runWords, storyCount, timeText, whenText } from '../../view/run-words.ts';
+import { ageText, whenText } from '../../view/ages.ts';
+import { projectName, runWords, storyCount, timeText } from '../../view/run-words.ts';
 import { cellOf, storyFigures, storyWords, workText } from '../../view/story-words.ts';
 import { whyStoryOrRunWaits } from '../../view/waiting.ts';
 
@@ -146,7 +147,7 @@ function storyListing(state: TopState, run: ListedRun | undefined): Listing {
         { text: planned === undefined ? '-' : String(planned.acceptance.length) },
         { text: ofLimit },
         { text: time },
-        { text: changed === undefined ? '-' : `${formatAge(msBetween(changed, now))} ago` },
+        { text: changed === undefined ? '-' : ageText(changed, now) },
         { text: commit },
         { text: safeLine(story.title) },
       ],
@@ -174,18 +175,23 @@ function inboxListing({ runs = [], breakers = [], now }: TopState): Listing {
         { text: inboxLabel(kind), tone: 'warn' },
         { text: run.runId, tone: 'strong' },
         { text: safeLine(story?.id ?? '-', 60) },
-        { text: `${formatAge(msBetween(story?.endedAt ?? run.endedAt ?? run.createdAt, now))} ago` },
+        { text: ageText(story?.endedAt ?? run.endedAt ?? run.createdAt, now) },
         { text: safeLine(run.project, 60) },
         { text: safeLine(text) },
       ],
     })),
   );
-  return { columns, rows: [...breakers.map(breakerRow), ...rows], empty: 'Nothing waits for a decision.' };
+  return {
+    columns,
+    rows: [...breakers.map((breaker) => breakerRow(breaker, now)), ...rows],
+    empty: 'Nothing waits for a decision.',
+  };
 }
 
 /** The row of a breaker of a repository or a provider. */
-function breakerRow({ key, status, reason, until }: BreakerView): Row {
-  const then = until === null ? '' : `; one story may try from ${until.slice(11, 16)} UTC`;
+function breakerRow({ key, status, reason, until }: BreakerView, now: string): Row {
+  const left = until === null ? 0 : msBetween(now, until);
+  const then = until === null ? '' : `; one story may try ${left > 0 ? `in ${formatElapsed(left)}` : 'now'}`;
   return {
     id: `breaker ${key}`,
     breaker: key,

@@ -8,7 +8,8 @@ import { breakerName } from '../../core/failure/breaker.ts';
 import { hasLeftWork, questionLines } from '../../core/run/questions.ts';
 import type { StoryState } from '../../core/run/state.ts';
 import { safeLine, safeText } from '../../core/text/safe-text.ts';
-import { ActionButton, Elapsed } from '../page/page-parts.tsx';
+import { Age } from '../page/clock-time.tsx';
+import { ActionButton } from '../page/page-parts.tsx';
 import { runPath } from '../page/read-server.ts';
 import {
   askAboutFlags,
@@ -65,7 +66,7 @@ export function EntryCard({ entry, now, onDone }: EntryProps): JSX.Element {
         <span>{safeLine(run.user)}</span>
         {since !== undefined && (
           <span>
-            <Elapsed from={since} now={now} /> ago
+            <Age at={since} now={now} />
           </span>
         )}
       </div>

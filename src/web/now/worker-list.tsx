@@ -1,10 +1,13 @@
+import { msBetween } from '../../core/text/format-elapsed.ts';
+import { formatAge } from '../../view/ages.ts';
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { WorkerView } from '../../api/operations/schemas.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { countTakers, hasNothingRunning } from '../../core/run/fleet-limit.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import { ActionButton, EmptyState, Elapsed, mayDo, ShareBar, TextTable, type Person } from '../page/page-parts.tsx';
+import { Age } from '../page/clock-time.tsx';
+import { ActionButton, EmptyState, mayDo, ShareBar, TextTable, type Person } from '../page/page-parts.tsx';
 import { drainText } from '../../view/run-words.ts';
 import { canContinue } from '../../view/waiting.ts';
 
@@ -72,16 +75,8 @@ export function WorkerList({ workers, now, person, onChange }: WorkerListProps):
               )}
             </td>
             <td>{version === undefined ? '-' : safeLine(version)}</td>
-            <td>{since === undefined ? '-' : <Elapsed from={since} now={now} />}</td>
-            <td>
-              {seen === undefined ? (
-                '-'
-              ) : (
-                <>
-                  <Elapsed from={seen} now={now} /> ago
-                </>
-              )}
-            </td>
+            <td>{since === undefined ? '-' : formatAge(msBetween(since, now))}</td>
+            <td>{seen === undefined ? '-' : <Age at={seen} now={now} />}</td>
             {mayDrain && (
               <td>
                 {takes === 'any' && (

@@ -1,15 +1,29 @@
 import type { JSX } from 'preact';
+import { ageText } from '../../view/ages.ts';
 
 const DAY = { day: 'numeric', month: 'short', year: 'numeric' } as const;
 
 /** A time of day of the person who looks at the page; with `date` also the day. UTC is in its title. */
 export function ClockTime({ at, date = false }: { at: string; date?: boolean }): JSX.Element {
   return (
-    <time dateTime={at} title={`${at.slice(0, 19).replace('T', ' ')} UTC`}>
+    <time dateTime={at} title={inUtc(at)}>
       {date && `${formatDay(at)}, `}
       {formatClock(at)}
     </time>
   );
+}
+
+/** How long ago something was, as of `now`, both in ISO 8601. The time is in its title. */
+export function Age({ at, now }: { at: string; now: string }): JSX.Element {
+  return (
+    <time dateTime={at} title={`${formatDay(at)}, ${formatClock(at)} (${inUtc(at)})`}>
+      {ageText(at, now)}
+    </time>
+  );
+}
+
+function inUtc(at: string): string {
+  return `${at.slice(0, 19).replace('T', ' ')} UTC`;
 }
 
 /** From one time to another, with the days. */
@@ -23,8 +37,11 @@ export function ClockRange({ from, to }: { from: string; to: string }): JSX.Elem
 
 /** Says once for a page in which time zone its times are. */
 export function TimeZoneNote(): JSX.Element {
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   return (
-    <p class="zone soft">Times are in {Intl.DateTimeFormat().resolvedOptions().timeZone}, unless they name UTC.</p>
+    <p class="zone soft">
+      {zone === 'UTC' ? 'Times are in UTC.' : `Times are yours (${zone}); budgets count days in UTC.`}
+    </p>
   );
 }
 

@@ -3,7 +3,6 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { grantOf, OWNER, ROLES, type Access } from '../../core/access/access.ts';
 import type { Unconfirmed } from '../../core/failure/errors.ts';
 import { confirmationOfAll } from '../../core/review/flags.ts';
-import { formatElapsed } from '../../core/text/format-elapsed.ts';
 import { callServer, toRequestFailed, type RequestFailed } from './read-server.ts';
 
 /** Who is signed in. */
@@ -121,11 +120,6 @@ export function TextTable({ name, columns, children }: TextTableProps): JSX.Elem
       </table>
     </div>
   );
-}
-
-/** Time since `from`, as of `now`, both in ISO 8601. */
-export function Elapsed({ from, now }: { from: string; now: string }): JSX.Element {
-  return <time dateTime={from}>{formatElapsed(Math.max(0, Date.parse(now) - Date.parse(from)))}</time>;
 }
 
 interface ActionButtonProps {

@@ -1,3 +1,4 @@
+import { ClockTime } from '../page/clock-time.tsx';
 import type { JSX } from 'preact';
 import type { Finding } from '../../api/doctor/doctor-finding.ts';
 import { safeText } from '../../core/text/safe-text.ts';
@@ -37,7 +38,8 @@ export function DoctorList(): JSX.Element {
             ))}
           </ul>
           <p class="soft">
-            {value.at.slice(11, 16)} UTC. <code>halo doctor</code> on the server also checks {value.skipped.join(', ')}.
+            Checked at <ClockTime at={value.at} />. <code>halo doctor</code> on the server also checks{' '}
+            {value.skipped.join(', ')}.
           </p>
         </>
       )}

@@ -2,8 +2,8 @@ import type { JSX } from 'preact';
 import type { ErrorGroup } from '../../core/report/error-report.ts';
 import { plainReason, reasonWords } from '../../core/failure/plain-reason.ts';
 import { safeLine, safeText } from '../../core/text/safe-text.ts';
-import { ClockTime } from '../page/clock-time.tsx';
-import { Elapsed, EmptyState, Problem } from '../page/page-parts.tsx';
+import { Age, ClockTime } from '../page/clock-time.tsx';
+import { EmptyState, Problem } from '../page/page-parts.tsx';
 import { readJson, useLoaded, storyAddress } from '../page/read-server.ts';
 import { Period, startOf, usePeriod } from './period.tsx';
 
@@ -43,7 +43,7 @@ function FailureCard({ group, now }: { group: ErrorGroup; now: string }): JSX.El
         <strong class="times">{count} ×</strong>
         <span class="state bad">{reasonWords(plainReason(stopReason, group))}</span>
         <span class="soft">
-          last <Elapsed from={last} now={now} /> ago, <ClockTime at={last} date />
+          last <Age at={last} now={now} />
         </span>
       </div>
       <p class="said">{safeText(latest.error)}</p>

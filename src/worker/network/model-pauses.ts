@@ -3,7 +3,6 @@ import { postponeAttempt, type ModelPause } from '../../core/failure/model-pause
 import type { FallbackModel } from '../../core/failure/model-use.ts';
 import { isAttemptDue, isStillPlanned, type PlannedAttempt } from '../../core/run/plan.ts';
 import type { RunState } from '../../core/run/state.ts';
-import { formatTime } from '../../core/text/format-elapsed.ts';
 import { defined } from '../../lib/guards.ts';
 import type { BudgetLedger, LedgerPause, PauseQuery } from '../../queue/budget/budget-ledger.ts';
 import type { WorkerContext } from '../worker-context.ts';
@@ -62,8 +61,7 @@ export function describePause(model: string, { ms, why: of }: LedgerPause, now: 
   const until = new Date(now + ms).toISOString();
   const who =
     of === 'cooling' ? 'The model provider' : of === 'hour' ? 'The configured rate per hour' : 'The configured rate';
-  const when = formatTime(until, new Date(now).toISOString());
-  const why = `${who} allows no request to the model "${model}" before ${when}.`;
+  const why = `${who} allows no request to the model "${model}" yet.`;
   return { pause: { model, by: of === 'cooling' ? ('provider' as const) : ('rate' as const), until }, ms, why };
 }
 

@@ -68,7 +68,7 @@ describe('at 80x24', () => {
       "
        halo  1 active of 3 runs  ? 1 waiting for you (2)  …ome/me/.halo  00:05:00 UTC
        runs > stories 0tbq1aaaaaaaaaa
-        state    » running   [===-------] 1 of 3 stories, 4m 59s
+        state    » running   [===-------] 1 of 3 stories, 4m 57s
         story    US-002  gates 4m 36s, attempt 1 of 2   Story number 2
         gates    … npm test
         repo     /home/me/shop (main)
@@ -289,7 +289,7 @@ describe('with more room', () => {
       "
        halo  0 active of 1 run  /home/me/.halo                                                                   00:05:00 UTC
        runs > stories 0tbq1aaaaaaaaaa
-        state    ✗ failed: npm test   [----------] 0 of 2 stories, 14.0s
+        state    ✗ failed: npm test   [----------] 0 of 2 stories, 12.0s
                  US-001: npm test exited with 1
         story    US-001  failed: npm test, attempt 1 of 2   Story number 1
         gates    ✗ npm test 1.2s
@@ -327,7 +327,7 @@ describe('with more room', () => {
       "
        halo  1 active of 3 runs  ? 1 waiting for you (2)  /home/me/.halo                                                                                                                                                                           00:05:00 UTC
        runs > stories 0tbq1aaaaaaaaaa
-        state    » running   [===-------] 1 of 3 stories, 4m 59s
+        state    » running   [===-------] 1 of 3 stories, 4m 57s
         story    US-002  gates 4m 36s, attempt 1 of 2   Story number 2
         gates    … npm test
         repo     /home/me/shop (main)

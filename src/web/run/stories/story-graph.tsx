@@ -3,9 +3,8 @@ import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import type { RunState, StoryState } from '../../../core/run/state.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
-import { Elapsed } from '../../page/page-parts.tsx';
 import { layOutGraph, NODE } from './lay-out-graph.ts';
-import { storyWords, workText } from '../../../view/story-words.ts';
+import { storyFigures, storyWords, workText } from '../../../view/story-words.ts';
 
 interface StoriesProps {
   run: RunState;
@@ -56,7 +55,7 @@ function StoryRow({ story, run, now }: StoriesProps & { story: StoryState }): JS
         </b>
         <span class="story-id">{safeLine(story.id)}</span> <span class={`story-state ${tone}`}>{text}</span>{' '}
         <span class="story-title">{safeLine(story.title)}</span>{' '}
-        <span class="soft">{isOver && <Elapsed from={story.startedAt ?? ''} now={story.endedAt ?? ''} />}</span>
+        <span class="soft">{isOver && storyFigures(story, run, now).time}</span>
       </a>
     </li>
   );
