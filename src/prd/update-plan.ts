@@ -15,7 +15,7 @@ import type { PlannedPrd, PlannedStory } from './read-planned.ts';
 
 export interface UpdatedPlan {
   text: string;
-  /** Ids of stories. `kept`: done or excluded, unchanged byte for byte. */
+  /** Ids of stories. `kept`: done, excluded, or an open issue that the agent left out; unchanged byte for byte. */
   added: string[];
   changed: string[];
   removed: string[];
@@ -55,7 +55,8 @@ export function assertUpdatable(before: Uint8Array, path: string): void {
 }
 
 /**
- * Updates an existing plan: open stories are replaced with those of the agent, done and excluded ones stay byte for byte.
+ * Updates an existing plan: open stories are replaced with those of the agent; done and excluded ones stay byte for byte, as
+ * do open issues.
  * Throws PRD_INVALID if the plan cannot be parsed or cannot represent the stories.
  */
 export function updatePlan(before: Uint8Array, { stories: planned }: PlannedPrd, path: string): UpdatedPlan {
@@ -66,17 +67,19 @@ export function updatePlan(before: Uint8Array, { stories: planned }: PlannedPrd,
   const isKept = ({ id, title }: PlannedStory) =>
     kept.some((story) => story.id.toLowerCase() === id.toLowerCase() || (!byId && story.title === title));
   const used = planned.filter((story) => !isKept(story));
-  assertDependencies(used, kept, path);
   const find = (story: Story) => used.find(({ id, title }) => id === story.id || (!byId && title === story.title));
+  const issues = prd.stories.filter((story) => isOpen(story) && isIssue(story) && find(story) === undefined);
+  const unchanged = [...kept, ...issues];
+  assertDependencies(used, unchanged, path);
   const priorities = prd.stories.flatMap(({ priority }) => priority ?? []);
   let next = priorities.length > 0 && priorities.length === prd.stories.length ? Math.max(...priorities) : undefined;
   const changes: PlanChanges = { replaced: [], added: [] };
   const result: UpdatedPlan = { text: '', added: [], changed: [], removed: [], kept: [], ignored: [] };
-  result.kept = kept.map(({ id }) => id);
+  result.kept = unchanged.map(({ id }) => id);
   result.ignored = planned.filter(isKept).map(({ id }) => id);
   for (const [index, old] of prd.stories.entries()) {
     const place = draft.stories[index];
-    if (place === undefined || !isOpen(old)) continue;
+    if (place === undefined || !isOpen(old) || issues.includes(old)) continue;
     const wanted = find(old);
     if (wanted === undefined) {
       changes.replaced.push({ draft: place, story: undefined });
@@ -105,8 +108,13 @@ export function updatePlan(before: Uint8Array, { stories: planned }: PlannedPrd,
   if (text === undefined) throw notUpdatable(path, dialect);
   result.text = `${hadMark ? '\uFEFF' : ''}${text}`;
   const stories = used.map((story) => toStory(story, undefined));
-  assertWritten(result.text, { path, stories, kept, byId });
+  assertWritten(result.text, { path, stories, kept: unchanged, byId });
   return result;
+}
+
+/** Whether an issue of a tracker is the story: it is open there until it is closed there. */
+function isIssue({ id }: Story): boolean {
+  return /^#\d+$/.test(id);
 }
 
 function toStory({ id, title, description, acceptance, dependsOn }: PlannedStory, priority: number | undefined): Story {

@@ -19,7 +19,7 @@ describe('Node.js', () => {
           ? { npm_config_store_dir: '/workspace/node_modules/.pnpm-store' }
           : lockFile === 'yarn.lock'
             ? { YARN_CACHE_FOLDER: '/workspace/node_modules/.yarn-cache' }
-            : { npm_config_cache: '/workspace/node_modules/.npm-cache' },
+            : {},
       reasons: [`${lockFile}: ${setup}`, 'package.json has the scripts lint, build, test'],
     });
   });

@@ -128,6 +128,14 @@ describe('results of tools', () => {
       (await call('halo_validate_prd', { prd: '- [ ] make it blue\n' })).content[0]!.text,
     );
     expect(JSON.stringify(bare)).toContain('Without acceptance criteria');
+    for (const prd of ['/srv/shop/my prd.json', './prd.json', 'docs/PLAN.md\n'])
+      for (const [tool, more] of [
+        ['halo_validate_prd', {}],
+        ['halo_submit', { repos: ['/srv/shop'] }],
+      ] as const)
+        expect(JSON.parse((await call(tool, { prd, ...more })).content[0]!.text), prd).toMatchObject({
+          error: { code: 'USAGE', message: `prd is a path, ${prd.trim()}; send the text of the file.` },
+        });
     const refused = JSON.parse((await call('halo_validate_prd', { prd: wrong })).content[0]!.text) as {
       error: HaloError;
     };

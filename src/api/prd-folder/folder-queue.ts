@@ -188,7 +188,9 @@ export class FolderQueue {
 
   async #runRecord(record: FolderRecord): Promise<void> {
     if (record.state === 'archiving') return this.#archive(record);
-    const submitted = record.state === 'submitting' ? await this.#submit(record) : record;
+    const isNew = record.state === 'submitting';
+    if (!isNew) await this.#with.say(`${record.name}: run ${record.runId ?? ''} continues`);
+    const submitted = isNew ? await this.#submit(record) : record;
     if (submitted === undefined) return;
     const state = await this.#untilEnded(submitted);
     if (state === undefined) return;

@@ -206,7 +206,8 @@ export async function fetchRefs(source: FetchSource, dir: string, refspecs: read
       const contended = /\.lock|cannot lock ref|shallow file has changed/.test(fetched.stderr);
       if (fetched.ended !== 'exited' || !contended || attempt === ATTEMPTS) {
         if (remote && fetched.ended === 'exited') throw unreachable(from, fetched.stderr);
-        if (!remote && fetched.ended === 'exited' && (await isPartialClone(from))) throw partialClone(from);
+        const lacking = remote || fetched.ended !== 'exited' ? undefined : await findMissingObject(from, refspecs);
+        if (lacking !== undefined) throw objectsMissing(from, lacking, await isPartialClone(from));
         throw failureOf(args, fetched, options);
       }
       await sleep(doubledDelay(attempt, 20) * (0.5 + Math.random()));
@@ -242,10 +243,25 @@ async function isPartialClone(gitDir: string): Promise<boolean> {
   return exitCode === 0;
 }
 
+/** An object of the commits to fetch that the repository does not have; undefined if there is none. */
+async function findMissingObject(gitDir: string, refspecs: readonly string[]): Promise<string | undefined> {
+  const commits = refspecs.map((refspec) => refspec.replace(/^\+/, '').split(':')[0] ?? '');
+  const args = ['rev-list', '--objects', '--quiet', '--end-of-options', ...commits];
+  const { exitCode, stderr } = await tryGit(args, { gitDir, timeoutMs: 600_000 });
+  const named = exitCode === 0 ? undefined : /\b[0-9a-f]{40}(?:[0-9a-f]{24})?\b/.exec(stderr)?.[0];
+  // Such a commit may never have been there.
+  return named === undefined || commits.includes(named) ? undefined : named;
+}
+
 /** halo does not let git download them: that would use the credentials and programs of the user. */
-function partialClone(from: string): HaloError {
-  return new HaloError('GIT_FAILED', `The repository ${from} is a partial clone, which lacks contents of files.`, {
-    hint: 'Fetch them: `git fetch --refetch --no-filter`.',
+function objectsMissing(from: string, object: string, isPartial: boolean): HaloError {
+  const lack = `lacks contents of files or commits in its history, such as the object ${object.slice(0, 12)}`;
+  if (isPartial)
+    return new HaloError('GIT_FAILED', `The repository ${from} is a partial clone: it ${lack}.`, {
+      hint: 'Fetch them: `git fetch --refetch --no-filter`.',
+    });
+  return new HaloError('GIT_FAILED', `The repository ${from} is damaged: it ${lack}.`, {
+    hint: 'Fetch them again with `git fetch --refetch`, or make a new clone; `git fsck` names all that are missing.',
   });
 }
 

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { OPERATIONS } from '../../api/operations.ts';
 import { submittedSchema } from '../../api/operations/schemas.ts';
+import { HaloError } from '../../core/failure/errors.ts';
 import type { PrdFile, Story } from '../../core/prd/prd.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { defined } from '../../lib/guards.ts';
@@ -35,7 +36,15 @@ const prdFields = {
     ),
 };
 
+/** One line that is the path of a file: agents mistake the text for it. */
+const PATH = /^(?:(?:~|\.{1,2})?\/.*|.*\.(?:json|jsonl|ya?ml|md|markdown|txt))$/i;
+
+/** Throws USAGE for a path in place of the text. */
 function toPrdFile({ prd, path }: { prd: string; path?: string | undefined }): PrdFile {
+  if (PATH.test(prd.trim()))
+    throw new HaloError('USAGE', `prd is a path, ${safeLine(prd.trim(), 200)}; send the text of the file.`, {
+      hint: 'Read the file, and pass its content as `prd` and its absolute path as `path`.',
+    });
   return { path: path ?? NO_FILE, bytes: new TextEncoder().encode(prd) };
 }
 

@@ -37,6 +37,8 @@ const CLIENTS: Record<RegistryName, (url: string, port: number) => ClientSetting
   npm: (url) => ({
     env: {
       npm_config_registry: url,
+      // The home folder is too small for the archives of a large project.
+      npm_config_cache: '/workspace/node_modules/.npm-cache',
       // A lockfile may name the registry that its author used; the proxy has the same packages.
       npm_config_replace_registry_host: 'always',
       npm_config_audit: 'false',

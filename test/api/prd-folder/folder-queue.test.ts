@@ -372,7 +372,9 @@ describe('the queue of a folder, after it was killed', () => {
     put('1.json', prd('first'));
     await expect(work({ operations: { ...runs.operations, getRun: kill } })).rejects.toThrow(Killed);
     mark(join(folder, '1.json'));
+    said = [];
     expect(await work()).toEqual({ done: 1, failed: 0 });
+    expect(said).toEqual(['1.json: run run1 continues', '1.json is done: moved to done/1.json']);
     expect(runs.submitted).toHaveLength(1);
   });
 

@@ -3,9 +3,10 @@ import {
   chownSync,
   existsSync,
   mkdirSync,
-  readdirSync,
   readFileSync,
+  readdirSync,
   renameSync,
+  rmSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -110,6 +111,23 @@ it('names a partial clone, and the command that fetches what it lacks', async ()
     code: 'GIT_FAILED',
     message: expect.stringContaining('is a partial clone') as string,
     hint: expect.stringContaining('git fetch --refetch --no-filter') as string,
+  });
+});
+
+it('names an object that a damaged repository lacks, and how to get it', async () => {
+  const home = tempDir();
+  const source = join(home, 'src');
+  makeRepo(source);
+  commitFiles(source, { b: '2' }, 'second');
+  const lost = run(source, ['rev-parse', 'HEAD:b']);
+  commitFiles(source, { b: '3' }, 'third');
+  rmSync(join(source, '.git/objects', lost.slice(0, 2), lost.slice(2)));
+  await expect(updateMirror({ home, name: 'm-1', from: join(source, '.git') })).rejects.toMatchObject({
+    code: 'GIT_FAILED',
+    message: expect.stringMatching(
+      `src/.git is damaged: it lacks .* such as the object ${lost.slice(0, 12)}\\.`,
+    ) as string,
+    hint: expect.stringContaining('git fetch --refetch') as string,
   });
 });
 

@@ -131,14 +131,16 @@ Notes:
       planned('US-001', { title: 'Pay', dependsOn: ['#42'] }),
     );
     const { text, ...facts } = updatePlan(Buffer.from(BULLETS), plan, 'PLAN.md');
-    expect(facts).toEqual({ kept: ['#7', '#9'], changed: ['#42'], removed: ['#43'], added: ['US-001'], ignored: [] });
+    // The agent left out an open issue, which only its tracker can close.
+    expect(facts).toEqual({ kept: ['#7', '#9', '#43'], changed: ['#42'], removed: [], added: ['US-001'], ignored: [] });
     const open = BULLETS.slice(BULLETS.indexOf('- [#42]'), BULLETS.indexOf('\n## Completed'));
-    const changed = '- [#42] Add a cart\n  - It adds up\n  - Depends on: #7\n';
+    const changed = '- [#42] Add a cart\n  - It adds up\n  - Depends on: #7\n- [#43] Check out\n';
     const added = '- [US-001] Pay\n  - It works.\n  - Depends on: #42\n';
     expect(text).toBe(BULLETS.replace(open, `${changed}${added}`));
     expect(read(text)).toMatchObject([
       { id: '#7', status: 'done' },
       { id: '#42', status: 'pending', dependsOn: ['#7'] },
+      { id: '#43', status: 'pending' },
       { id: 'US-001', status: 'pending', dependsOn: ['#42'] },
       { id: '#9', status: 'done' },
     ]);

@@ -11,7 +11,6 @@ const NO_TEST = 'no test specified';
 const MODULES = '/workspace/node_modules';
 /** Downloads that are too large for the home folder of a sandbox. pnpm 11 uses the second variable. */
 const CACHES: Record<string, Record<string, string>> = {
-  npm: { npm_config_cache: `${MODULES}/.npm-cache` },
   pnpm: { npm_config_store_dir: `${MODULES}/.pnpm-store`, pnpm_config_store_dir: `${MODULES}/.pnpm-store` },
   yarn: { YARN_CACHE_FOLDER: `${MODULES}/.yarn-cache`, YARN_GLOBAL_FOLDER: `${MODULES}/.yarn-cache` },
   bun: { BUN_INSTALL_CACHE_DIR: `${MODULES}/.bun-cache` },
