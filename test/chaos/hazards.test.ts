@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { HAZARDS, idsIn } from './hazards.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
-const PAGE = join(ROOT, 'docs/faults.md');
+const PAGE = join(ROOT, 'test/chaos/faults.md');
 const TABLE = /(^\| hazard .*\n\| ---.*\n)((?:\|.*\n)*)/m;
 
 const files = readdirSync(join(ROOT, 'test'), { recursive: true, withFileTypes: true })
@@ -24,7 +24,7 @@ describe('the table of hazards', () => {
     expect(files.flatMap(({ ids }) => ids).filter((id) => !known.includes(id))).toEqual([]);
   });
 
-  it('matches docs/faults.md', () => {
+  it('matches test/chaos/faults.md', () => {
     const rows = HAZARDS.map(({ id, hazard, outcome }) => {
       const paths = files.filter(({ ids }) => ids.includes(id)).map(({ path }) => `\`${path}\``);
       return `| ${[hazard, outcome, paths.toSorted().join(', ')].join(' | ')} |\n`;

@@ -1,4 +1,5 @@
-import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { STOP_REASONS, USAGE_EXIT } from '../../src/core/failure/stop-reason.ts';
@@ -41,6 +42,24 @@ describe('docs/commands.md', () => {
     expect(sections.get(usageOf(name, command))).toMatch(new RegExp(`^\\s*\\$ .*${name}`, 'm'));
   });
 });
+
+const pages = (await readdir(new URL('../../docs/', import.meta.url))).filter((name) => name.endsWith('.md'));
+
+it.each(pages)('the command lines in docs/%s have commands and options that exist', (page) => {
+  const text = readFileSync(new URL(`../../docs/${page}`, import.meta.url), 'utf8');
+  const lines = [...text.matchAll(/(?<!`)`halo ([a-z][^`|\\]*)/g)].map(([, line = '']) => line.trim());
+  expect(lines.filter((line) => !exists(line.split(' ')))).toEqual([]);
+});
+
+/** Whether these words name a command, and every option among them is one of it. */
+function exists([name = '', ...words]: string[], within: Command = program): boolean {
+  const command = within.commands.find((each) => each.name() === name);
+  if (command === undefined) return false;
+  const [next = ''] = words;
+  if (command.commands.some((each) => each.name() === next)) return exists(words, command);
+  const known = [...program.options, ...command.options].flatMap(({ long, short }) => [long, short]);
+  return words.every((word) => !/^--?[a-z]/.test(word) || ['--help', '--color', ...known].includes(word.split('=')[0]));
+}
 
 it('the help of halo run lists every exit code, sorted', () => {
   const run = program.commands.find((command) => command.name() === 'run');

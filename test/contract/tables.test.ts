@@ -1,12 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
 /** The ending of a test file, which names its layer and level. */
 const TEST_ENDING = /(?:\.full)?(?:\.flow|\.docker)?\.test\.ts$/;
 
-const docs = resolve(import.meta.dirname, '../../docs/contracts');
-const contracts = readdirSync(docs).filter((name) => name.endsWith('.md'));
+const contracts = readdirSync(import.meta.dirname, { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => name);
+const readContract = (name: string) => readFileSync(join(import.meta.dirname, name, 'contract.md'), 'utf8');
 
 /** The rows of the tables about the contract, without headings; a cell may hold a bar in code. */
 function rowsOf(page: string): string[][] {
@@ -52,11 +54,11 @@ function missingTests(named: Iterable<string>): string[] {
   return all.filter((each) => !there.has(each));
 }
 
-it('docs/contracts has a page for each contract', () =>
-  expect(contracts.sort()).toEqual(['daedalus.md', 'hank.md', 'hanuman.md', 'lever.md', 'swanson.md']));
+it('there is a folder for each contract', () =>
+  expect(contracts.sort()).toEqual(['daedalus', 'hank', 'hanuman', 'lever', 'swanson']));
 
-describe.each(contracts)('docs/contracts/%s', (name) => {
-  const page = readFileSync(join(docs, name), 'utf8');
+describe.each(contracts)('test/contract/%s/contract.md', (name) => {
+  const page = readContract(name);
   const rows = rowsOf(page);
 
   it('states for each requirement what halo does, and names its tests or a reason', () => {
@@ -77,11 +79,10 @@ describe.each(contracts)('docs/contracts/%s', (name) => {
     const cells = rows.map((row) => row[2] ?? '').filter((cell) => cell !== '-');
     const listed = namesOfProject(page).flatMap(({ groups }) => groups.map(({ tests }) => tests));
     const named = new Set([...cells, ...listed.filter((tests) => tests !== '')].flatMap(namedTests));
-    const folder = name.replace('.md', '');
-    const files = readdirSync(join(import.meta.dirname, folder));
+    const files = readdirSync(join(import.meta.dirname, name));
     const own = files
       .filter((file) => TEST_ENDING.test(file))
-      .flatMap((file) => testsIn(`contract/${folder}/${file.replace(TEST_ENDING, '')}`));
+      .flatMap((file) => testsIn(`contract/${name}/${file.replace(TEST_ENDING, '')}`));
     expect(missingTests(named)).toEqual([]);
     expect(own.filter((each) => !named.has(each))).toEqual([]);
   });
@@ -119,8 +120,8 @@ function namesOfProject(page: string): { file: string; count: number; groups: Gr
     });
 }
 
-describe('the tests of hank in docs/contracts/hank.md', () => {
-  const files = namesOfProject(readFileSync(join(docs, 'hank.md'), 'utf8'));
+describe('the tests of hank in test/contract/hank/contract.md', () => {
+  const files = namesOfProject(readContract('hank'));
   const groups = files.flatMap((each) => each.groups);
   const countOf = (kind: string) => groups.flatMap((group) => (group.kind === kind ? group.names : [])).length;
 

@@ -2,7 +2,7 @@ import { HaloError } from './errors.ts';
 
 /**
  * Places where HALO_FAILPOINT can inject a fault: before and after each phase and each durable write, in execution
- * order. docs/faults.md lists the outcome of a fault at each.
+ * order. test/chaos/faults.md lists the outcome of a fault at each.
  */
 export const FAILPOINTS = {
   'submit.filled': 'the run directories are written to a temporary folder',
@@ -76,7 +76,7 @@ export const FAILPOINTS = {
 
 export type Failpoint = keyof typeof FAILPOINTS;
 
-/** What a run must survive at each failpoint: the columns of the table in docs/faults.md. */
+/** What a run must survive at each failpoint: the columns of the table in test/chaos/faults.md. */
 export const FAULTS = ['kill', 'hang', 'throw', 'delay'] as const;
 export type Fault = (typeof FAULTS)[number];
 

@@ -20,17 +20,17 @@ it('the table of failpoints matches the sources', () => {
   expect(reached.toSorted()).toEqual(Object.keys(FAILPOINTS).toSorted());
 });
 
-it('docs/faults.md has a row for every failpoint, and no other', () => {
+it('test/chaos/faults.md has a row for every failpoint, and no other', () => {
   expect([...readMatrix().keys()]).toEqual(Object.keys(FAILPOINTS));
 });
 
-it('docs/faults.md has no empty cell', () => {
+it('test/chaos/faults.md has no empty cell', () => {
   const empty = [...readMatrix()].filter(([, outcomes]) => Object.values(outcomes).includes(''));
   expect(empty.map(([at]) => at)).toEqual([]);
 });
 
-it('docs/faults.md names only tests that exist', () => {
-  const named = readFileSync(resolve(root, 'docs/faults.md'), 'utf8').match(/test\/[\w/-]+\.test\.ts/g) ?? [];
+it('test/chaos/faults.md names only tests that exist', () => {
+  const named = readFileSync(resolve(root, 'test/chaos/faults.md'), 'utf8').match(/test\/[\w/-]+\.test\.ts/g) ?? [];
   expect(named.length).toBeGreaterThan(5);
   expect(named.filter((path) => !existsSync(resolve(root, path)))).toEqual([]);
 });

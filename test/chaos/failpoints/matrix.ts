@@ -1,14 +1,14 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { FAILPOINTS, FAULTS, type Failpoint, type Fault } from '../../../src/core/failure/failpoint-names.ts';
 
-const PAGE = new URL('../../../docs/faults.md', import.meta.url);
+const PAGE = new URL('../faults.md', import.meta.url);
 /** The rows of the matrix, between its head and the next empty line. */
 const ROWS = /(^\| failpoint .*\n\| ---.*\n)((?:\|.*\n)*)/m;
 
 /** Outcome by failpoint and fault; '' for an untested one, which a test refuses. */
 export type Matrix = Map<string, Record<Fault, string>>;
 
-/** The matrix as docs/faults.md has it. */
+/** The matrix as test/chaos/faults.md has it. */
 export function readMatrix(): Matrix {
   const rows = ROWS.exec(readFileSync(PAGE, 'utf8'))?.[2]?.trimEnd().split('\n') ?? [];
   return new Map(

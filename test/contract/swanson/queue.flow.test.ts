@@ -10,11 +10,10 @@ import { makeRepository, type TestRepository } from '../../support/repository/re
 import { callHalo } from '../../support/terminal/call-halo.ts';
 import { codeBlocks } from '../../support/text/markdown.ts';
 
-const PAGE = readFileSync(new URL('../../../docs/contracts/swanson.md', import.meta.url), 'utf8');
+const PAGE = readFileSync(new URL('../../../docs/coming-from.md', import.meta.url), 'utf8');
 
 /** What the page says for pytest, and the same for node:test, which is in the image of halo. */
 const NODE: [python: string, node: string][] = [
-  ['image = "my-python"\n', ''],
   ['python3 -m venv .venv && .venv/bin/pip install -r requirements.txt', 'true'],
   ['.venv/bin/pytest -v tests', 'node --test --test-reporter=tap tests/*.mjs'],
   [

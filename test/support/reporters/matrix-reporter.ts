@@ -5,7 +5,7 @@ import type { Cell } from '../../chaos/failpoints/survive-kill.ts';
 
 /**
  * Prints, after the tests in test/chaos, what became of each fault at each failpoint; with HALO_TEST_RECORD it goes into
- * docs/faults.md.
+ * test/chaos/faults.md.
  */
 export default class MatrixReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
