@@ -92,13 +92,20 @@ export function CommentEditor({
 interface CommentPanelProps {
   comments: readonly UnsentComment[];
   message: string;
+  /** Whether the person wants to write the message. */
+  isMessage: boolean;
   files: readonly PatchFile[];
   dispatch: (action: ReviewAction) => void;
   children: JSX.Element;
 }
 
 /** The comments that are not sent yet, a general message, and the button that sends both. */
-export function CommentPanel({ comments, message, files, dispatch, children }: CommentPanelProps): JSX.Element {
+export function CommentPanel(props: CommentPanelProps): JSX.Element {
+  const { comments, message, isMessage, files, dispatch, children } = props;
+  const area = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => {
+    if (isMessage) area.current?.focus();
+  }, [isMessage]);
   return (
     <section class="card panel" aria-label="Your comments">
       {comments.length === 0 ? (
@@ -115,6 +122,7 @@ export function CommentPanel({ comments, message, files, dispatch, children }: C
       <label>
         Message about the whole change
         <textarea
+          ref={area}
           rows={3}
           maxLength={8000}
           value={message}

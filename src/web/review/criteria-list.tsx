@@ -3,6 +3,7 @@ import { isTested, type TestFinding } from '../../core/review/criteria.ts';
 import { isTestPath, type StoryReview } from '../../core/review/review.ts';
 import { safeText } from '../../core/text/safe-text.ts';
 import type { PatchFile } from '../../core/review/read-patch.ts';
+import { Fact } from './facts/fact.tsx';
 import type { Place } from './review-state.ts';
 
 interface CriteriaListProps {
@@ -23,50 +24,53 @@ export function CriteriaList({ criteria, files, onShow }: CriteriaListProps): JS
   if (criteria.length === 0) return null;
   const tested = criteria.filter(isTested).length;
   return (
-    <details class="card criteria" open>
-      <summary>
-        <h2>Acceptance criteria</h2>
-        <span class={tested === criteria.length ? 'good' : 'warn'}>
-          {tested} of {criteria.length} with tests that ran
-        </span>
-      </summary>
-      <ol>
-        {criteria.map(({ n, text, claim, locked = [] }) => (
-          <li key={n}>
-            <p class="criterion">
-              <span
-                class={`mark-${isTested({ ...(claim && { claim }), locked }) ? 'good' : 'warn'}`}
-                aria-hidden="true"
-              />
-              <span>
-                {n}. {safeText(text)}
-              </span>
-            </p>
-            <ul>
-              {locked.map((name) => (
-                <Named key={`locked ${name}`} name={name} place={findTestPlace(files, name)} onShow={onShow}>
-                  <span class="good">locked: failed before the change, passed after it</span>
-                </Named>
-              ))}
-              {claim?.tests
-                .filter(({ name }) => !locked.includes(name))
-                .map(({ name, found }) => (
-                  <Named key={`test ${name}`} name={name} place={findTestPlace(files, name)} onShow={onShow}>
-                    <span class={FINDINGS[found].tone}>{FINDINGS[found].text}</span>
-                  </Named>
-                ))}
-              {claim?.files.map((name) => (
-                <Named key={`file ${name}`} name={name} place={findFilePlace(files, name)} onShow={onShow} />
-              ))}
-              {(claim === undefined || claim.tests.length + claim.files.length === 0) && locked.length === 0 && (
-                <li class="warn">The agent names no test and no file for it.</li>
-              )}
-            </ul>
-          </li>
-        ))}
+    <Fact
+      title={`${tested} of ${criteria.length} criteria with tests that ran`}
+      tone={tested === criteria.length ? 'good' : 'warn'}
+      isOpen={criteria.some(isNamed)}
+    >
+      <ol class="criteria">
+        {criteria
+          .map((criterion) => ({ locked: [], ...criterion }))
+          .map((criterion) => {
+            const { n, text, claim, locked } = criterion;
+            return (
+              <li key={n}>
+                <p class="criterion">
+                  <span class={`mark-${isTested(criterion) ? 'good' : 'warn'}`} aria-hidden="true" />
+                  <span>
+                    {n}. {safeText(text)}
+                  </span>
+                </p>
+                <ul>
+                  {locked.map((name) => (
+                    <Named key={`locked ${name}`} name={name} place={findTestPlace(files, name)} onShow={onShow}>
+                      <span class="good">locked: failed before the change, passed after it</span>
+                    </Named>
+                  ))}
+                  {claim?.tests
+                    .filter(({ name }) => !locked.includes(name))
+                    .map(({ name, found }) => (
+                      <Named key={`test ${name}`} name={name} place={findTestPlace(files, name)} onShow={onShow}>
+                        <span class={FINDINGS[found].tone}>{FINDINGS[found].text}</span>
+                      </Named>
+                    ))}
+                  {claim?.files.map((name) => (
+                    <Named key={`file ${name}`} name={name} place={findFilePlace(files, name)} onShow={onShow} />
+                  ))}
+                  {!isNamed(criterion) && <li class="warn">No test named by the agent.</li>}
+                </ul>
+              </li>
+            );
+          })}
       </ol>
-    </details>
+    </Fact>
   );
+}
+
+/** Whether anything is named that satisfies the criterion. */
+function isNamed({ claim, locked = [] }: StoryReview['criteria'][number]): boolean {
+  return (claim?.tests.length ?? 0) + (claim?.files.length ?? 0) + locked.length > 0;
 }
 
 interface NamedProps {

@@ -219,11 +219,20 @@ interface SendBackProps {
   comments: readonly UnsentComment[];
   message: string;
   shortcut?: string;
+  /** Called instead of sending, if there is nothing to send. */
+  onEmpty: (() => void) | undefined;
   onSent: () => void;
 }
 
 /** Starts the story again with the comments. */
-export function SendBack({ runId, story, comments, message, shortcut, onSent }: SendBackProps): JSX.Element {
+export function SendBack({ runId, story, comments, message, shortcut, onEmpty, onSent }: SendBackProps): JSX.Element {
+  if (onEmpty !== undefined)
+    return (
+      <button type="button" data-key={shortcut} aria-keyshortcuts={shortcut} onClick={onEmpty}>
+        Send back
+        {shortcut !== undefined && <kbd aria-hidden="true">{shortcut}</kbd>}
+      </button>
+    );
   const count = comments.length === 1 ? '1 comment' : `${comments.length} comments`;
   const text = message.trim();
   const what = comments.length === 0 ? 'your message' : count;

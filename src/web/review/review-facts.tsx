@@ -1,11 +1,12 @@
 import { commandEnd } from '../../core/transcript/excerpt.ts';
-import type { ComponentChildren, JSX } from 'preact';
+import type { JSX } from 'preact';
 import { formatUsd } from '../../core/budget.ts';
 import { findDoubts, isTestPath, type StoryReview } from '../../core/review/review.ts';
 import type { StoryState } from '../../core/run/state.ts';
 import { hasLostTests } from '../../core/test-report/test-report.ts';
 import { formatElapsed } from '../../core/text/format-elapsed.ts';
 import { safeText } from '../../core/text/safe-text.ts';
+import { Fact } from './facts/fact.tsx';
 import { Counts } from './diff-file.tsx';
 import { findFilePlace } from './criteria-list.tsx';
 import type { PatchFile } from '../../core/review/read-patch.ts';
@@ -16,26 +17,25 @@ interface ReviewFactsProps {
   reviews: readonly StoryReview[];
   held: StoryState['held'];
   files: readonly PatchFile[];
-  /** A card about the stories of a whole run. */
-  children?: ComponentChildren;
   onShow: (place: Place) => void;
 }
 
 const MAX_NAMED = 12;
 
 /** What a reviewer has to see before the diff. */
-export function ReviewFacts({ reviews, held, files, children, onShow }: ReviewFactsProps): JSX.Element {
+export function ReviewFacts({ reviews, held, files, onShow }: ReviewFactsProps): JSX.Element {
   const single = reviews.length === 1 ? reviews[0] : undefined;
   const prefix = ({ id }: StoryReview) => (single === undefined ? `${id}: ` : '');
   const changed = files.map(({ path, added, removed, hunks }) => ({ path, added, removed, hunks: hunks.length }));
+  const drawn: readonly string[] = held !== undefined && held.paths.length > 0 ? ['tests', 'protected'] : ['tests'];
   const findings = reviews.flatMap((review) => [
-    ...review.findings.filter(({ kind }) => kind !== 'tests').map(({ text }) => `${prefix(review)}${text}`),
+    ...review.findings.filter(({ kind }) => !drawn.includes(kind)).map(({ text }) => `${prefix(review)}${text}`),
     ...(single === undefined ? [] : findDoubts(review, changed)),
   ]);
   return (
-    <div class="facts">
+    <>
       {held !== undefined && held.paths.length > 0 && (
-        <Fact title="Protected paths changed" tone="warn">
+        <Fact title={protectedTitle(held.paths)} tone="warn">
           <p>These files control programs outside of the sandbox. Read their changes first.</p>
           <NameList
             names={held.paths}
@@ -52,14 +52,27 @@ export function ReviewFacts({ reviews, held, files, children, onShow }: ReviewFa
         </Fact>
       )}
       <TestFacts reviews={reviews} files={files} prefix={prefix} onShow={onShow} />
-      {findings.length > 0 && (
-        <Fact title="Findings" tone="warn">
-          <NameList names={findings} />
+      {findings.slice(0, MAX_NAMED).map((text) => (
+        <Fact key={text} title={safeText(text)} tone="warn" />
+      ))}
+      {findings.length > MAX_NAMED && (
+        <Fact title={`${findings.length - MAX_NAMED} more findings`} tone="warn">
+          <ul>
+            {findings.slice(MAX_NAMED).map((text) => (
+              <li key={text}>{safeText(text)}</li>
+            ))}
+          </ul>
         </Fact>
       )}
-      {children}
       {single !== undefined && <GateFacts review={single} />}
-      <Fact title="Change">
+      <Fact
+        title={
+          <>
+            {files.length} {files.length === 1 ? 'file' : 'files'} <Counts file={sumOf(files)} />
+            {single?.usage.costUsd !== undefined && ` ${formatUsd(single.usage.costUsd)}`}
+          </>
+        }
+      >
         <dl>
           <dt>Files</dt>
           <dd>
@@ -72,8 +85,13 @@ export function ReviewFacts({ reviews, held, files, children, onShow }: ReviewFa
           {single !== undefined && <AttemptFacts review={single} />}
         </dl>
       </Fact>
-    </div>
+    </>
   );
+}
+
+/** Names as many as fit into the line. */
+function protectedTitle([first = '', ...more]: readonly string[]): string {
+  return `Protected: ${safeText(first)}${more.length === 0 ? '' : ` and ${more.length} more`}`;
 }
 
 function AttemptFacts({ review }: { review: StoryReview }): JSX.Element {
@@ -113,7 +131,7 @@ function GateFacts({ review: { gates, commit } }: { review: StoryReview }): JSX.
   const title =
     gates.length === 0 ? 'No gate ran' : failed > 0 ? `${failed} of ${gates.length} gates failed` : 'All gates passed';
   return (
-    <Fact title={title} {...(tone !== undefined && { tone })}>
+    <Fact title={title} tone={tone} isOpen={failed > 0}>
       <ul>
         {gates.map(({ command, exitCode, ms }, index) => (
           <li key={index} class="line">
@@ -153,7 +171,7 @@ function TestFacts({ reviews, files, prefix, onShow }: TestFactsProps): JSX.Elem
         ? 'Test reports not read'
         : 'Tests not compared';
   return (
-    <Fact title={title} tone={isLost ? 'bad' : isCompared ? 'good' : 'warn'}>
+    <Fact title={title} tone={isLost ? 'bad' : isCompared ? 'good' : 'warn'} isOpen={isLost}>
       {known.map((review) => (
         <p key={review.id}>
           {prefix(review)}
@@ -195,21 +213,6 @@ function NameList({ names, draw }: NameListProps): JSX.Element | null {
       ))}
       {more > 0 && <li class="soft">and {more} more</li>}
     </ul>
-  );
-}
-
-interface FactProps {
-  title: string;
-  tone?: 'good' | 'warn' | 'bad';
-  children: ComponentChildren;
-}
-
-function Fact({ title, tone, children }: FactProps): JSX.Element {
-  return (
-    <section class={`card fact ${tone === undefined ? '' : `is-${tone}`}`}>
-      <h2 class={tone ?? ''}>{title}</h2>
-      {children}
-    </section>
   );
 }
 

@@ -112,7 +112,7 @@ function StoryLinks({ review, story }: { review: RunReview; story: string | unde
   return (
     <nav class="story-links" aria-label="Stories of the run">
       <a href={`#/run/${runId}/diff`} aria-current={story === undefined ? 'page' : undefined}>
-        All that landed
+        Whole run
       </a>
       {stories
         .filter(({ attempts }) => attempts > 0)
@@ -140,7 +140,7 @@ interface ReviewOfProps extends Omit<ReviewProps, 'run'> {
 
 function Review({ runId, story, review, person, patch, commit, onResult, onSent }: ReviewOfProps): JSX.Element {
   const [state, dispatch] = useReview(`${person.name} ${runId} ${story ?? ''}`, commit);
-  const [isPanelOpen, setPanelOpen] = useState(false);
+  const [panel, setPanel] = useState<'comments' | 'message'>();
   const root = useRef<HTMLDivElement>(null);
   const { isSplit, isNarrow, choice } = useDiffView();
   const [since, setSince] = useState<number>();
@@ -173,8 +173,10 @@ function Review({ runId, story, review, person, patch, commit, onResult, onSent 
   // The other diff has no comments, and is not marked as viewed.
   useReviewKeys(since === undefined ? files : NO_FILES, keys);
   const counts = Object.fromEntries([...byPath].map(([path, { length }]) => [path, length]));
-  const sendBack = story !== undefined && decisions.sendBack && (comments.length > 0 || message.trim() !== '') && (
+  const isEmpty = comments.length === 0 && message.trim() === '';
+  const sendBack = story !== undefined && decisions.sendBack && (
     <SendBack
+      onEmpty={isEmpty ? () => setPanel('message') : undefined}
       {...{ runId, story, comments, message }}
       shortcut={ACTION_KEYS.sendBack}
       onSent={() => {
@@ -186,13 +188,12 @@ function Review({ runId, story, review, person, patch, commit, onResult, onSent 
   return (
     <div class="review" ref={root}>
       <PatchNotes notes={patch.notes} />
-      {files.length > 0 && (
-        <ReviewFacts {...{ reviews, files, onShow }} held={found?.held}>
-          {reviews.length > 1 && <StoryDoubts runId={runId} reviews={reviews} />}
-        </ReviewFacts>
-      )}
-      {found !== undefined && <AgentSummary runId={runId} story={found.id} attempt={found.attempts} />}
-      {story !== undefined && <CriteriaList criteria={reviews[0]?.criteria ?? []} files={files} onShow={onShow} />}
+      <div class="fact-line">
+        {files.length > 0 && <ReviewFacts {...{ reviews, files, onShow }} held={found?.held} />}
+        {files.length > 0 && reviews.length > 1 && <StoryDoubts runId={runId} reviews={reviews} />}
+        {story !== undefined && <CriteriaList criteria={reviews[0]?.criteria ?? []} files={files} onShow={onShow} />}
+        {found !== undefined && <AgentSummary runId={runId} story={found.id} attempt={found.attempts} />}
+      </div>
       <EarlierFeedback feedback={found?.feedback ?? []} />
       <div class="review-bar">
         <SinceChoice rounds={earlierRounds(found, commit)} since={since} onChange={setSince} />
@@ -209,19 +210,23 @@ function Review({ runId, story, review, person, patch, commit, onResult, onSent 
         )}
         <span class="decide">
           {decisions.sendBack && (
-            <button type="button" aria-expanded={isPanelOpen} onClick={() => setPanelOpen(!isPanelOpen)}>
+            <button
+              type="button"
+              aria-expanded={panel !== undefined}
+              onClick={() => setPanel(panel === undefined ? 'comments' : undefined)}
+            >
               Your comments ({comments.length})
             </button>
           )}
-          {!isPanelOpen && sendBack}
+          {panel === undefined && sendBack}
           <ReviewActions
             {...{ runId, story, decisions, commit, onResult }}
             flagged={review === undefined ? { changes: [], commit } : flaggedOf(review.state, found)}
             unsent={comments.length}
           />
         </span>
-        {isPanelOpen && (
-          <CommentPanel {...{ comments, message, files, dispatch }}>
+        {panel !== undefined && (
+          <CommentPanel {...{ comments, message, files, dispatch }} isMessage={panel === 'message'}>
             <>{sendBack}</>
           </CommentPanel>
         )}

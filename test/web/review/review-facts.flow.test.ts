@@ -18,11 +18,11 @@ describe('the facts of a review', skipFor(!hasChromium && 'chromium is missing')
   });
 
   /** What a list of facts says below a name. */
-  async function factOf(name: string): Promise<string> {
+  async function factOf(name: string): Promise<string | null> {
     return page
-      .locator('.fact dt', { hasText: new RegExp(`^${name}$`) })
+      .locator('.fact-body dt', { hasText: new RegExp(`^${name}$`) })
       .locator('+ dd')
-      .innerText();
+      .textContent();
   }
 
   it('have the time of the attempt, without the time in which it waited for a person', async () => {
@@ -60,6 +60,7 @@ describe('the facts of a review', skipFor(!hasChromium && 'chromium is missing')
     home.writeArtifact('heldrun1', `${key}/1/result.json`, JSON.stringify(answer));
     await dashboard.signIn();
     await show('run/heldrun1/diff/US-001', 'Review US-001');
+    await page.getByRole('button', { name: 'Summary of the agent' }).click();
     const text = await page.getByRole('region', { name: 'Summary of the agent' }).innerText();
     expect(text).toContain('I rounded it.');
     expect(text).toContain('<b>All</b> tests pass.');

@@ -4,6 +4,8 @@ import type { Artifact } from '../../../core/journal/event-parts.ts';
 import { safeText } from '../../../core/text/safe-text.ts';
 import { readJson, readText, runPath, useLoaded } from '../../page/read-server.ts';
 
+import { Fact } from './fact.tsx';
+
 const MAX_SUMMARY = 4_000;
 
 interface AgentSummaryProps {
@@ -17,10 +19,9 @@ export function AgentSummary({ runId, story, attempt }: AgentSummaryProps): JSX.
   const { value } = useLoaded(`${runId} ${story} ${attempt}`, () => readSummary(runId, story, attempt));
   if (value === undefined) return null;
   return (
-    <section class="card agent-summary" aria-label="Summary of the agent">
-      <h2>Summary of the agent</h2>
+    <Fact title="Summary of the agent">
       <p class="said">{safeText(value)}</p>
-    </section>
+    </Fact>
   );
 }
 

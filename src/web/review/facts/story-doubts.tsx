@@ -3,6 +3,7 @@ import { isTested } from '../../../core/review/criteria.ts';
 import { findDoubts, type StoryReview } from '../../../core/review/review.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
 import { readText, runPath, useLoaded } from '../../page/read-server.ts';
+import { Fact } from './fact.tsx';
 import { readPatch, toChangedFiles } from '../../../core/review/read-patch.ts';
 
 /** Stories whose diffs are read, and how many at the same time. */
@@ -33,10 +34,7 @@ export function StoryDoubts({ runId, reviews }: StoryDoubtsProps): JSX.Element |
   );
   if (found.length === 0) return value !== undefined && unread === 0 ? null : <div class="soft">{notes}</div>;
   return (
-    <section class="card fact is-warn" aria-labelledby="story-doubts">
-      <h2 class="warn" id="story-doubts">
-        To check in the stories
-      </h2>
+    <Fact title="To check in the stories" tone="warn" isOpen>
       <ul class="story-doubts">
         {found.map(({ id, doubts }) => (
           <li key={id}>
@@ -46,7 +44,7 @@ export function StoryDoubts({ runId, reviews }: StoryDoubtsProps): JSX.Element |
         ))}
       </ul>
       {notes}
-    </section>
+    </Fact>
   );
 }
 
