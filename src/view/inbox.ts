@@ -71,6 +71,13 @@ export function inboxStep(item: InboxItem, run: ListedRun): Omit<NextStep, 'why'
   return INBOX[item.kind].step(item, run);
 }
 
+/** All that a person may do about an item, as steps. */
+export function inboxSteps(item: InboxItem, run: ListedRun): Omit<NextStep, 'why'>[] {
+  const place = placeOf(item, run);
+  const decisions = (['approve', 'reject'] as const).map((each) => ({ do: each, ...place }));
+  return [inboxStep(item, run), ...(item.kind === 'approval' ? decisions : [])];
+}
+
 function placeOf({ story }: InboxItem, { runId }: ListedRun): Pick<NextStep, 'runId' | 'story'> {
   return { runId, ...(story && { story: story.id }) };
 }

@@ -1,4 +1,4 @@
-import { JSON_EXAMPLE, MARKDOWN_EXAMPLE } from '../../src/mcp/tools/prd-tools.ts';
+import { JSON_EXAMPLE, MARKDOWN_EXAMPLE } from '../../src/core/prd/prd-examples.ts';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { HaloError } from '../../src/core/failure/errors.ts';
 import type { JournalEntry } from '../../src/core/journal/events.ts';

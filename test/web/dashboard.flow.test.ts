@@ -89,10 +89,13 @@ describe('the dashboard', skipFor(!hasChromium && 'chromium is missing'), () => 
     await page.getByLabel('Repository').fill(repository.root);
     const stories = '{"userStories": [\n{"id": "A", "title": "Add ä"},\n{"id": "A", "title": "Add b"}]}';
     await page.getByLabel('PRD', { exact: true }).fill(stories);
-    await page.getByRole('alert').getByText('prd:3').waitFor();
+    await page.getByRole('alert').getByRole('button', { name: 'Line 3' }).click();
+    expect(await page.evaluate('document.activeElement.value.slice(document.activeElement.selectionStart)')).toMatch(
+      /^\{"id": "A", "title": "Add b"\}\]/,
+    );
     expect(await submit.isDisabled()).toBe(true);
     const file = { name: 'shop.json', mimeType: 'application/json', buffer: Buffer.from(stories.replace('A', 'B')) };
-    await page.getByLabel('File of the PRD').setInputFiles(file);
+    await page.getByLabel('PRD file').setInputFiles(file);
     await page.getByRole('heading', { name: '2 stories' }).waitFor();
     await page.getByText('An estimate needs at least 3 stories').waitFor();
     await submit.click();

@@ -25,6 +25,7 @@ export interface NextStep {
 const COMMANDS = {
   answer: (step) => `halo answer ${placeOf(step)} ${step.option === undefined ? '"…"' : `--option ${step.option}`}`,
   approve: (step) => `halo approve ${placeOf(step)}`,
+  cancel: (step) => `halo cancel ${placeOf(step)}`,
   check: () => 'halo check',
   continue: (step) => `halo run --resume ${step.runId}`,
   diff: (step) => `halo diff ${placeOf(step)}`,
@@ -33,6 +34,7 @@ const COMMANDS = {
   logs: (step) => `halo logs ${placeOf(step)}${step.log === undefined ? '' : ` ${logOptionFor(step.log)}`}`,
   merge: (step) => `git merge --ff-only halo/${step.runId}`,
   'new tests': (step) => `halo retry ${step.runId} --new-tests`,
+  pause: (step) => `halo pause ${step.runId}`,
   pull: (step) => `halo pr ${step.runId}`,
   reject: (step) => `halo reject ${placeOf(step)}`,
   replan: (step) => `halo resume ${step.runId} --replan`,
@@ -40,6 +42,7 @@ const COMMANDS = {
   resume: (step) => `halo resume ${step.runId}`,
   retry: (step) => `halo retry ${placeOf(step)}${step.set === undefined ? '' : ` -c ${step.set}`}`,
   run: () => 'halo run',
+  'send back': (step) => `halo reject ${placeOf(step)} --feedback "…"`,
   show: (step) => `halo show ${step.runId}`,
   status: (step) => `halo status ${step.runId}`,
   submit: () => 'halo submit',

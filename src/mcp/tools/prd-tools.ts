@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { OPERATIONS } from '../../api/operations.ts';
 import { submittedSchema } from '../../api/operations/schemas.ts';
 import { HaloError } from '../../core/failure/errors.ts';
+import { JSON_EXAMPLE, MARKDOWN_EXAMPLE } from '../../core/prd/prd-examples.ts';
 import type { PrdFile, Story } from '../../core/prd/prd.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { defined } from '../../lib/guards.ts';
@@ -11,12 +12,6 @@ import { MAX_ENTRIES } from '../tool-result.ts';
 
 /** The path of a PRD that was not read from a file. */
 const NO_FILE = 'prd';
-
-/** What an agent needs to write one; tests read both. */
-export const JSON_EXAMPLE =
-  '{"project":"shop","userStories":[{"id":"US-001","title":"Sum up the cart","description":"total(cart) returns the sum of its prices.","acceptanceCriteria":["total([]) is 0"],"dependsOn":[],"passes":false}]}';
-export const MARKDOWN_EXAMPLE =
-  '# Shop\n\n## US-001: Sum up the cart\n\ntotal(cart) returns the sum of its prices.\n\n- [ ] total([]) is 0\n';
 
 const prdFields = {
   prd: z

@@ -5,6 +5,7 @@ import type { Percentiles, PrdEstimate } from '../../core/report/estimate.ts';
 import { formatElapsed } from '../../core/text/format-elapsed.ts';
 import { safeText } from '../../core/text/safe-text.ts';
 import { Problem } from '../page/page-parts.tsx';
+import type { RequestFailed } from '../page/read-server.ts';
 import { useAnswer, type TypedPrd } from './typed-prd.ts';
 
 /** The stories of a valid PRD, with its warnings. */
@@ -28,6 +29,32 @@ export function CheckedPrd({ prd: { dialect, stories, warnings } }: { prd: Prd }
         ))}
       </ul>
     </section>
+  );
+}
+
+interface PrdProblemsProps {
+  problem: RequestFailed;
+  /** Shows a line of the text, from 1. */
+  onLine: (line: number) => void;
+}
+
+/** Why a PRD is refused; each problem leads to its line. */
+export function PrdProblems({ problem, onLine }: PrdProblemsProps): JSX.Element {
+  if (problem.problems.length === 0) return <Problem problem={problem} />;
+  return (
+    <div class="notice bad prd-problems" role="alert">
+      <ul>
+        {problem.problems.map(({ line, where, rule }, index) => (
+          <li key={index}>
+            <button type="button" class="link" onClick={() => onLine(line)}>
+              Line {line}
+            </button>{' '}
+            {where !== '' && <code>{safeText(where)}</code>} {safeText(rule)}
+          </li>
+        ))}
+      </ul>
+      {problem.hint !== undefined && <p>{problem.hint}</p>}
+    </div>
   );
 }
 

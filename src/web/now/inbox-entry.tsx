@@ -1,5 +1,5 @@
 import { ACTION_KEYS } from '../../view/action-keys.ts';
-import { INBOX, inboxLabel, type InboxAction } from '../../view/inbox.ts';
+import { INBOX, inboxLabel, inboxSteps, type InboxAction } from '../../view/inbox.ts';
 import type { JSX } from 'preact';
 import type { BreakerView } from '../../api/operations/schemas.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
@@ -10,6 +10,8 @@ import type { StoryState } from '../../core/run/state.ts';
 import { safeLine, safeText } from '../../core/text/safe-text.ts';
 import { Age } from '../page/clock-time.tsx';
 import { ActionButton } from '../page/page-parts.tsx';
+import { ShellCommands } from '../page/copy-button.tsx';
+
 import { runPath } from '../page/read-server.ts';
 import {
   askAboutFlags,
@@ -84,6 +86,7 @@ export function EntryCard({ entry, now, onDone }: EntryProps): JSX.Element {
           <span class="soft">Waits for {safeLine(waitsFor, 100)}.</span>
         )}
       </div>
+      {canDecide && <ShellCommands steps={inboxSteps(entry, run)} />}
     </li>
   );
 }

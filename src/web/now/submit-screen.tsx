@@ -1,13 +1,14 @@
 import type { JSX } from 'preact';
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Submitted } from '../../api/operations/schemas.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import type { Prd } from '../../core/prd/prd.ts';
-import { safeText } from '../../core/text/safe-text.ts';
+import { MARKDOWN_EXAMPLE } from '../../core/prd/prd-examples.ts';
 import { keep, readKept } from '../page/browser-storage.ts';
 import { EmptyState, mayDo, Problem, type Person } from '../page/page-parts.tsx';
 import { callServer, RequestFailed, toRequestFailed } from '../page/read-server.ts';
-import { CheckedPrd, RepoEstimate } from './checked-prd.tsx';
+import { CheckedPrd, PrdProblems, RepoEstimate } from './checked-prd.tsx';
+import { KnownRepositories } from './known-repositories.tsx';
 import { NO_OPTIONS, SubmitOptionsForm, toSubmitOptions, type TypedOptions } from './submit-options.tsx';
 import { toTypedPrd, useAnswer, type TypedPrd } from './typed-prd.ts';
 
@@ -23,7 +24,8 @@ interface Draft {
 
 const EMPTY: Draft = { path: 'prd', text: '', repo: '', chosen: [], options: NO_OPTIONS };
 const KEY = 'halo-submit';
-const MAX_KNOWN = 20;
+/** A name with the ending of its format. */
+const EXAMPLE_PATH = 'prd.md';
 
 interface SubmitProps {
   person: Person;
@@ -46,10 +48,11 @@ function SubmitForm({ runs }: Pick<SubmitProps, 'runs'>): JSX.Element {
   const [draft, setDraft] = useState(readDraft);
   const [unreadable, setUnreadable] = useState<RequestFailed>();
   const [isOver, setOver] = useState(false);
+  const field = useRef<HTMLTextAreaElement>(null);
   const { path, text, chosen, options } = draft;
   const change = (next: Partial<Draft>) => setDraft((before) => ({ ...before, ...next }));
   useEffect(() => keep(KEY, draft === EMPTY ? undefined : JSON.stringify(draft)), [draft]);
-  const known = useMemo(() => [...new Set(runs.map((run) => run.repo.source))].slice(0, MAX_KNOWN), [runs]);
+  const known = useMemo(() => [...new Set(runs.map((run) => run.repo.source))], [runs]);
   const typedRepo = draft.repo.trim();
   const repos = [...new Set([...chosen, ...(typedRepo === '' ? [] : [typedRepo])])];
   const typed = useMemo(() => toTypedPrd(path, text), [path, text]);
@@ -69,12 +72,21 @@ function SubmitForm({ runs }: Pick<SubmitProps, 'runs'>): JSX.Element {
       <h1>Submit</h1>
       <div class="form">
         <label>
-          File of the PRD
+          PRD file
           <input type="file" onChange={({ currentTarget }) => void choose(currentTarget.files?.[0])} />
         </label>
-        <label>
-          PRD
+        <div>
+          <div class="line field-head">
+            <label for="prd">PRD</label>
+            {text.trim() === '' && (
+              <button type="button" class="link" onClick={() => change({ path: EXAMPLE_PATH, text: MARKDOWN_EXAMPLE })}>
+                Insert an example
+              </button>
+            )}
+          </div>
           <textarea
+            id="prd"
+            ref={field}
             class={isOver ? 'drop' : ''}
             rows={14}
             spellcheck={false}
@@ -92,26 +104,14 @@ function SubmitForm({ runs }: Pick<SubmitProps, 'runs'>): JSX.Element {
               void choose(event.dataTransfer?.files[0]);
             }}
           />
-        </label>
-        {known.length > 0 && (
-          <fieldset class="known">
-            <legend>Known repositories</legend>
-            {known.map((source) => (
-              <label key={source} class="check">
-                <input
-                  type="checkbox"
-                  checked={chosen.includes(source)}
-                  onChange={({ currentTarget }) =>
-                    change({
-                      chosen: currentTarget.checked ? [...chosen, source] : chosen.filter((each) => each !== source),
-                    })
-                  }
-                />{' '}
-                {safeText(source)}
-              </label>
-            ))}
-          </fieldset>
-        )}
+          <div aria-live="polite">
+            {unreadable !== undefined && <Problem problem={unreadable} />}
+            {checked.problem !== undefined && (
+              <PrdProblems problem={checked.problem} onLine={(line) => showLine(field.current, line)} />
+            )}
+          </div>
+        </div>
+        <KnownRepositories {...{ known, chosen }} onChange={(next) => change({ chosen: next })} />
         <label>
           {known.length > 0 ? 'Another repository' : 'Repository'}
           <input
@@ -123,20 +123,28 @@ function SubmitForm({ runs }: Pick<SubmitProps, 'runs'>): JSX.Element {
         </label>
         <SubmitOptionsForm options={options} onChange={(next) => change({ options: next })} />
       </div>
-      <div aria-live="polite">
-        {unreadable !== undefined && <Problem problem={unreadable} />}
-        {checked.problem !== undefined && <Problem problem={checked.problem} />}
-        {prd !== undefined && <CheckedPrd prd={prd} />}
-        {prd !== undefined && repos.map((repo) => <RepoEstimate key={repo} prd={typed} repo={repo} />)}
-      </div>
       <SubmitButton
         prd={prd === undefined ? undefined : typed}
         repos={repos}
         options={options}
         onDone={() => setDraft(EMPTY)}
       />
+      <div aria-live="polite">
+        {prd !== undefined && repos.map((repo) => <RepoEstimate key={repo} prd={typed} repo={repo} />)}
+        {prd !== undefined && <CheckedPrd prd={prd} />}
+      </div>
     </>
   );
+}
+
+/** Moves the cursor of a text field to a line, and selects the line. */
+function showLine(field: HTMLTextAreaElement | null, line: number): void {
+  if (field === null) return;
+  const lines = field.value.split('\n');
+  const from = lines.slice(0, line - 1).reduce((sum, each) => sum + each.length + 1, 0);
+  field.focus();
+  field.setSelectionRange(from, from + (lines[line - 1]?.length ?? 0));
+  field.scrollTop = (field.scrollHeight * Math.max(0, line - 3)) / lines.length;
 }
 
 /** What was typed before; nothing if the browser does not know it, or if another version of halo wrote it. */

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { PAGE_KEY } from '../../core/access/page-key.ts';
-import type { Unconfirmed } from '../../core/failure/errors.ts';
+import type { FileProblem, Unconfirmed } from '../../core/failure/errors.ts';
 import { keep, readKept } from './browser-storage.ts';
 import { useWindowEvent } from './use-window-event.ts';
 
@@ -13,6 +13,12 @@ declare global {
   }
 }
 
+/** What an error may say for programs. */
+interface Details {
+  unconfirmed?: Unconfirmed;
+  problems?: readonly FileProblem[];
+}
+
 /** What the server answers to a request that fails. */
 export class RequestFailed extends Error {
   readonly hint: string | undefined;
@@ -20,12 +26,15 @@ export class RequestFailed extends Error {
   readonly status: number | undefined;
   /** What the request needs a confirmation of. */
   readonly unconfirmed: Unconfirmed | undefined;
+  /** The problems of the file that was sent. */
+  readonly problems: readonly FileProblem[];
   /** Sends it again, if that is safe. */
   retry?: () => void;
 
-  constructor(message: string, hint?: string, status?: number, unconfirmed?: Unconfirmed) {
+  constructor(message: string, hint?: string, status?: number, more: Details = {}) {
     super(message);
-    this.unconfirmed = unconfirmed;
+    this.unconfirmed = more.unconfirmed;
+    this.problems = more.problems ?? [];
     this.hint = hint;
     this.status = status;
   }
@@ -44,11 +53,9 @@ export async function send(path: string, init: RequestInit = {}): Promise<Respon
   });
   if (response.status === 401) leave();
   if (response.ok) return response;
-  const body = (await response.json().catch(() => ({}))) as { message?: string; hint?: string } & {
-    unconfirmed?: Unconfirmed;
-  };
-  const { message = `The server answered ${response.status}.`, hint, unconfirmed } = body;
-  throw new RequestFailed(message, hint, response.status, unconfirmed);
+  const body = (await response.json().catch(() => ({}))) as { message?: string; hint?: string } & Details;
+  const { message = `The server answered ${response.status}.`, hint, ...details } = body;
+  throw new RequestFailed(message, hint, response.status, details);
 }
 
 /** Reads JSON. Throws RequestFailed. */

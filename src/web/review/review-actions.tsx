@@ -11,6 +11,7 @@ import {
   type Flag,
 } from '../../core/review/flags.ts';
 import { canOpenPull, canSendBack } from '../../core/run/actions.ts';
+import type { NextStep } from '../../core/run/next-steps.ts';
 import type { RunState, StoryState } from '../../core/run/state.ts';
 import { safeText } from '../../core/text/safe-text.ts';
 import { inboxItems } from '../../view/inbox.ts';
@@ -43,6 +44,19 @@ export function decisionsOf(
     land: isOfRun && ofRun.some(({ kind }) => kind === 'land'),
     requestPull: hasChange && isOfRun && mayHavePull(run),
   };
+}
+
+/** The commands of what the review offers. */
+export function shellSteps(runId: string, story: string | undefined, decisions: Decisions): Omit<NextStep, 'why'>[] {
+  const of = { runId, ...(story !== undefined && { story }) };
+  const { decide, sendBack, land, requestPull } = decisions;
+  return [
+    { do: 'diff', ...of },
+    ...(decide ? (['approve', 'reject'] as const).map((each) => ({ do: each, ...of })) : []),
+    ...(sendBack ? [{ do: 'send back', ...of } as const] : []),
+    ...(land ? [{ do: 'land', runId } as const] : []),
+    ...(requestPull ? [{ do: 'pull', runId } as const] : []),
+  ];
 }
 
 /** Whether the commits of a run could be merged by a pull request. The server knows whether it has a forge. */

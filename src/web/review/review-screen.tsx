@@ -5,6 +5,7 @@ import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { safeText } from '../../core/text/safe-text.ts';
 import { EmptyState, Problem, type Person } from '../page/page-parts.tsx';
 import { readText, runPath, useLoaded } from '../page/read-server.ts';
+import { CopyButton, ShellCommands } from '../page/copy-button.tsx';
 import { CommentPanel, EarlierFeedback } from './comment-panel.tsx';
 import { CriteriaList } from './criteria-list.tsx';
 import { DiffFile, PatchNotes } from './diff-file.tsx';
@@ -16,7 +17,7 @@ import { StoryDoubts } from './facts/story-doubts.tsx';
 import { commitToReview, openFeedback } from '../../core/run/reviewed-story.ts';
 import { reviewedCommit, useRunReview, type RunReview } from './load-review.ts';
 import { readPatch, type Patch, type PatchFile } from '../../core/review/read-patch.ts';
-import { decisionsOf, flaggedOf, ReviewActions, SendBack } from './review-actions.tsx';
+import { decisionsOf, flaggedOf, ReviewActions, SendBack, shellSteps } from './review-actions.tsx';
 import { ReviewFacts } from './review-facts.tsx';
 import { describeNothing, OutcomeNotice, SentBack } from './review-outcome.tsx';
 import { useCurrentFile, useReviewKeys } from './review-keys.ts';
@@ -65,7 +66,11 @@ export function ReviewScreen({ runId, story, run, person }: ReviewProps): JSX.El
       <p class="line">
         <a href={`#/run/${runId}`}>Run {runId}</a>
         {found !== undefined && <span class="soft">{safeText(review?.state.project ?? '')}</span>}
-        {commit !== undefined && <code class="soft">{commit.slice(0, 12)}</code>}
+        {commit !== undefined && (
+          <span>
+            <code class="soft">{commit.slice(0, 12)}</code> <CopyButton text={commit} name="the commit" />
+          </span>
+        )}
         {pull !== undefined && /^https?:/.test(pull.url) && (
           <a href={pull.url} rel="noreferrer">
             Pull request {pull.number}
@@ -231,6 +236,7 @@ function Review({ runId, story, review, person, patch, commit, onResult, onSent 
           </CommentPanel>
         )}
       </div>
+      <ShellCommands steps={shellSteps(runId, story, decisions)} />
       {since !== undefined && found !== undefined ? (
         <SinceDiff {...{ runId, since, commit }} story={found.id} />
       ) : files.length === 0 ? (

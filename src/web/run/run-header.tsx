@@ -8,6 +8,7 @@ import type { RunState } from '../../core/run/state.ts';
 import { safeLine, safeText } from '../../core/text/safe-text.ts';
 import { inboxItems } from '../../view/inbox.ts';
 import { ClockTime } from '../page/clock-time.tsx';
+import { Command, CopyButton, ShellCommands } from '../page/copy-button.tsx';
 import { askToLand, confirmationOf, flaggedOf } from '../review/review-actions.tsx';
 import { ActionButton, mayDo, type Person } from '../page/page-parts.tsx';
 import { ACTION_KEYS } from '../../view/action-keys.ts';
@@ -62,9 +63,9 @@ export function RunHeader({ run, view, now, person }: RunHeaderProps): JSX.Eleme
             <ClockTime at={run.endedAt} date />
           </Fact>
         )}
-        <FactRows facts={facts} />
+        <FactRows facts={facts} branch={`halo/${run.runId}`} />
         <Fact name="Run">
-          <code>{run.runId}</code>
+          <code>{run.runId}</code> <CopyButton text={run.runId} name="the run id" />
         </Fact>
       </dl>
       {run.stopReason !== undefined && hasOwnReason(run) && (
@@ -80,11 +81,24 @@ export function RunHeader({ run, view, now, person }: RunHeaderProps): JSX.Eleme
       ))}
       {toCommands(steps.slice(0, 2)).map(({ command, why }) => (
         <p key={command} class="soft">
-          Next: <code>{command}</code> {why}
+          Next: <Command line={command}>{why}</Command>
         </p>
       ))}
+      <ShellCommands steps={shellSteps(run, person)} />
     </div>
   );
+}
+
+/** The commands of what the page offers. */
+function shellSteps(run: RunState, person: Person): Omit<NextStep, 'why'>[] {
+  const { runId, paused, status } = run;
+  const looks: Omit<NextStep, 'why'>[] = [
+    { do: 'diff', runId },
+    { do: status === 'ended' ? 'logs' : 'watch', runId },
+  ];
+  if (!mayDo(person, 'control', run.user)) return looks;
+  const stops = (['pause', 'cancel'] as const).filter((each) => each === 'cancel' || paused === undefined);
+  return [...nextSteps(run), ...looks, ...(status === 'ended' ? [] : stops.map((each) => ({ do: each, runId })))];
 }
 
 /** Whether its end says more than the failures of its stories below. */
@@ -103,12 +117,19 @@ export function FactList({ facts }: { facts: readonly ShownFact[] }): JSX.Elemen
   );
 }
 
-function FactRows({ facts }: { facts: readonly ShownFact[] }): JSX.Element {
+/** `branch`: of the commits, to be copied. */
+function FactRows({ facts, branch }: { facts: readonly ShownFact[]; branch?: string }): JSX.Element {
   return (
     <>
-      {facts.map(({ label, value, tone = 'plain' }) => (
+      {facts.map(({ kind, label, value, tone = 'plain' }) => (
         <Fact key={`${label} ${value}`} name={label.replace(/^./, (first) => first.toUpperCase())}>
           <span class={tone}>{value}</span>
+          {branch !== undefined && (kind === 'branch' || kind === 'commits') && (
+            <>
+              {' '}
+              <CopyButton text={branch} name="the branch" />
+            </>
+          )}
         </Fact>
       ))}
     </>

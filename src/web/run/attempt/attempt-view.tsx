@@ -5,6 +5,7 @@ import { formatElapsed } from '../../../core/text/format-elapsed.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
 import { ClockTime } from '../../page/clock-time.tsx';
 import { EmptyState, Problem } from '../../page/page-parts.tsx';
+import { CopyButton } from '../../page/copy-button.tsx';
 import { readJson, runPath, useLoaded, storyAddress } from '../../page/read-server.ts';
 import { attemptMs } from '../../../core/journal/attempts.ts';
 import { networkOf } from '../run-journal.ts';
@@ -145,7 +146,7 @@ function Summary({ run, attempt, now }: AttemptViewProps): JSX.Element {
           <div>
             <dt>Commit</dt>
             <dd>
-              <code>{safeLine(end.commit).slice(0, 10)}</code>
+              <code>{safeLine(end.commit).slice(0, 10)}</code> <CopyButton text={end.commit} name="the commit" />
             </dd>
           </div>
         )}

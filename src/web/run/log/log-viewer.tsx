@@ -1,6 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { toRequestFailed } from '../../page/read-server.ts';
+import { CopyButton } from '../../page/copy-button.tsx';
 import { SaveButton } from '../../page/save-button.tsx';
 import { VirtualRows } from './virtual-rows.tsx';
 
@@ -128,6 +129,7 @@ export function LogViewer(props: LogViewerProps): JSX.Element {
           <span class="soft">
             {count.toLocaleString('en')} {count === 1 ? 'line' : 'lines'}
           </span>
+          {target !== undefined && <CopyButton text={location.href} name={`the link to line ${target + 1}`} />}
           {download !== undefined && <SaveButton path={download} />}
           {isLive && (
             <button
