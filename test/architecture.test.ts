@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ERRORS } from '../src/core/failure/errors.ts';
 import { exitCodeOf, STOP_REASONS, USAGE_EXIT, type StopReason } from '../src/core/failure/stop-reason.ts';
+import { causeRow, FAILURE_CAUSES } from '../src/core/failure/failure.ts';
 import {
   findCycles,
   findEagerPackages,
@@ -177,25 +178,23 @@ describe('scripts, settings and documents', () => {
 });
 
 describe('the docs', () => {
-  test('list every stop reason with its exit code, and no others', () => {
-    // A second table has the words that people see.
-    const withExit = rows('stop-reasons.md').filter(([, exit = '']) => /^\d+$/.test(exit));
-    const listed = Object.fromEntries(withExit.map(([name = '', exit]) => [name, Number(exit)]));
-    const known = Object.entries(STOP_REASONS).map(([name, { exit }]) => [name, exit]);
-    expect(listed).toEqual(Object.fromEntries(known));
-  });
-
-  test('list every error code with its stop reason and exit code, and no others', () => {
-    const listed = rows('errors.md').map(([code, reason, exit]) => [code, reason, Number(exit)]);
-    const known = Object.entries<StopReason | undefined>(ERRORS).map(([code, reason]) =>
-      reason === undefined ? [code, '-', USAGE_EXIT] : [code, reason, exitCodeOf(reason)],
+  test('have one table of codes: stop reasons, error codes and reasons of stories, with stop reason and exit code', () => {
+    const listed = codeRows().map(([code = '', reason, exit]) => [code, [reason, Number(exit)]] as const);
+    const row = (reason: StopReason) => [reason, exitCodeOf(reason)];
+    const stopReasons = Object.keys(STOP_REASONS).map((code) => [code, row(code as StopReason)] as const);
+    const errors = Object.entries<StopReason | undefined>(ERRORS).map(
+      ([code, reason]) => [code, reason === undefined ? ['-', USAGE_EXIT] : row(reason)] as const,
     );
-    expect(listed.sort()).toEqual(known.sort());
+    expect(Object.fromEntries(listed)).toMatchObject(Object.fromEntries([...stopReasons, ...errors]));
+    const ofStories = FAILURE_CAUSES.map((cause) => causeRow(cause)?.reason);
+    const known = [...stopReasons, ...errors].map(([code]) => code).concat('AGENT_FAILED', ...ofStories.map(String));
+    expect(listed.map(([code]) => code).filter((code) => !known.includes(code))).toEqual([]);
+    expect(listed.map(([code]) => code)).toEqual([...new Set(listed.map(([code]) => code))].toSorted());
   });
 
-  /** The cells of the table rows that begin with a name in capitals. */
-  function rows(name: string): string[][] {
-    const lines = readFileSync(resolve(root, 'docs', name), 'utf8').split('\n');
+  /** The cells of the rows of this table. */
+  function codeRows(): string[][] {
+    const lines = readFileSync(resolve(root, 'docs/failures.md'), 'utf8').split('\n');
     return lines
       .filter((line) => /^\| `[A-Z_]+`/.test(line))
       .map((line) =>

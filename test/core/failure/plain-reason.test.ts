@@ -4,7 +4,7 @@ import { plainReason } from '../../../src/core/failure/plain-reason.ts';
 import type { StopReason } from '../../../src/core/failure/stop-reason.ts';
 import { readFileSync } from 'node:fs';
 
-const docs = readFileSync(new URL('../../../docs/stop-reasons.md', import.meta.url), 'utf8');
+const docs = readFileSync(new URL('../../../docs/failures.md', import.meta.url), 'utf8');
 
 it.each<[StopReason, FailureClass | undefined, FailureCause | undefined, string]>([
   ['GATE_FAILED', 'gate', undefined, 'GATE_FAILED'],
