@@ -90,6 +90,17 @@ list_older() {
 *" -printf "%i %p\n"' sh | sort > $RECORD.older
 }
 
+# Whether git could not read something.
+lacks_permission() {
+  grep -q ': Permission denied$' /tmp/complaint
+}
+
+# Files that may not be read, and folders that may not be entered. Git leaves such a folder out with only a warning.
+list_unreadable() {
+  { find . -mindepth 1 -name .git -prune -o \( -type f ! -readable -o -type d ! \( -readable -executable \) \) \
+    -printf '%P\0' -prune || true; } 2> /dev/null | sort -z
+}
+
 # record: what the workspace is before the agent
 record() {
   cd "$GIT_WORK_TREE"
@@ -101,6 +112,7 @@ record() {
     list_ignored > $RECORD.ignored
     add_all
   fi
+  if lacks_permission; then list_unreadable > $RECORD.unreadable; fi
   list_older
   list_repositories > /tmp/found
   mv /tmp/found $RECORD.repositories
@@ -191,14 +203,25 @@ answer() {
   cat "$2"
 }
 
-# print_change: the answer with the tree and what is ignored, then a pack; or `repositories` with their folders, and 9
+# print_change: the answer with the tree and what is ignored, then a pack; or, and 9, `repositories` with their folders or
+# `unreadable` with files and folders
 print_change() {
   cd "$GIT_WORK_TREE"
   if [ -f $RECORD ]; then forget_times; fi
-  list_ignored > /tmp/ignored &
-  if ! add_all 2> /tmp/complaint; then
+  list_ignored > /tmp/ignored 2> /dev/null &
+  added=0
+  add_all 2> /tmp/complaint || added=$?
+  : > /tmp/found
+  if lacks_permission; then
+    [ -f $RECORD.unreadable ] || : > $RECORD.unreadable
+    list_unreadable | comm -z -13 $RECORD.unreadable - | head -z -n $NAMED > /tmp/found
+  fi
+  if [ -s /tmp/found ]; then
+    answer unreadable /tmp/found
+    exit 9
+  fi
+  if [ $added -ne 0 ]; then
     cat /tmp/complaint >&2
-    : > /tmp/found
     if grep -q 'does not have a commit checked out' /tmp/complaint; then list_repositories | head -z -n $NAMED > /tmp/found; fi
     answer repositories /tmp/found
     exit 9

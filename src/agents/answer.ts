@@ -184,13 +184,17 @@ const SIGNAL = /^[*`\s]{0,9}(STORY_DONE|TESTS_GENERATED|BLOCKED):\s{0,9}(.{1,200
 const BLOCK_START = /^(?:<!--\s{0,9}HANK_STATUS|---\s{0,3}HANK_STATUS\s{0,3}---)\s*$/;
 const BLOCK_END = /^(?:-->|---\s{0,3}END_HANK_STATUS\s{0,3}---)\s*$/;
 
-/** Replaces an answer about another story, which is not valid for this one. */
-const OtherStory = z.strictObject({ error: z.string(), otherStory: z.string() });
+/** Replaces a signal that is no valid answer. */
+const Refused = z.strictObject({ error: z.string(), signal: z.string() });
 const REPORTED_OTHER = 'The agent reported another story as its own';
+
+/** The example in the prompt: an agent that prints its prompt has not answered with it, nor with a signal before it. */
+export const BLOCKED_EXAMPLE = 'what is missing, if only a person can decide or provide it';
+const ECHOED = 'The last signal that the agent printed is the example in its prompt';
 
 /**
  * Reads lines of an agent that ends with text signals instead of JSON. Each signal becomes an answer; the last one counts.
- * A signal for another story becomes an answer that `readSignalAnswer` refuses.
+ * A signal for another story, or the example of the prompt, becomes an answer that `readSignalAnswer` refuses.
  */
 export function createSignalReader({ story, testsOnly }: Omit<ExpectedAnswer, 'form'>): LineReader {
   let block: Map<string, string> | undefined;
@@ -208,8 +212,9 @@ export function createSignalReader({ story, testsOnly }: Omit<ExpectedAnswer, 'f
     if (BLOCK_START.test(line)) block = new Map();
     const [, word, rest = ''] = SIGNAL.exec(line) ?? [];
     if (word === undefined) return undefined;
+    if (word === 'BLOCKED' && rest === BLOCKED_EXAMPLE) return JSON.stringify({ error: ECHOED, signal: rest });
     if (word === 'BLOCKED') return format({ status: 'needs_human', summary: rest });
-    if (oneLine(rest) !== oneLine(story)) return JSON.stringify({ error: REPORTED_OTHER, otherStory: rest });
+    if (oneLine(rest) !== oneLine(story)) return JSON.stringify({ error: REPORTED_OTHER, signal: rest });
     if (word === 'STORY_DONE' || testsOnly === true) return format({ status: 'ok', summary: said });
     return format({ status: 'failed', summary: `The agent wrote tests, but did not finish the story. ${said}`.trim() });
   };
@@ -241,10 +246,10 @@ export function withSignals(read: LineReader, expected: ExpectedAnswer | undefin
 
 /** Reads the final answer of an agent that may end with signals. */
 export function readSignalAnswer(text: string | undefined): AgentOutcome {
-  const other = OtherStory.safeParse(parseUntrustedJson(text ?? ''));
-  if (!other.success) return readAnswer(text);
-  const named = safeLine(other.data.otherStory, 120);
-  return { kind: 'invalid', error: `${REPORTED_OTHER}: "${named}".` };
+  const refused = Refused.safeParse(parseUntrustedJson(text ?? ''));
+  if (!refused.success) return readAnswer(text);
+  const { error, signal } = refused.data;
+  return { kind: 'invalid', error: `${error === ECHOED ? ECHOED : REPORTED_OTHER}: "${safeLine(signal, 120)}".` };
 }
 
 /** The answer of a HANK_STATUS block. */

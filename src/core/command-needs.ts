@@ -118,6 +118,8 @@ export function describeUnreachable(lines: readonly string[], { registries, allo
 
 const DISK_FULL = /\bENOSPC\b|no space left on device|disk quota exceeded/i;
 
+const CARGO_TOO_OLD = /sparse registries requires/;
+
 /** What the output of a failed command says about the sandbox, as a clause with the page that helps; undefined: nothing. */
 export function explainOutput(
   kind: 'setup' | 'gate',
@@ -125,6 +127,8 @@ export function explainOutput(
 ): string | undefined {
   if (DISK_FULL.test(tail))
     return 'a disk of the sandbox is full: home, /tmp and /run are small and in memory, so move caches into the workspace (docs/images.md, "Caches")';
+  if (CARGO_TOO_OLD.test(tail))
+    return 'the cargo of the image is too old for registries, which need 1.68 or newer (docs/images.md, "Rust")';
   if (kind === 'setup' || !NETWORK_UNREACHABLE.test(tail)) return undefined;
   const page = /playwright|puppeteer|chrom(?:e|ium)/i.test(`${command} ${tail}`)
     ? 'Playwright'

@@ -75,6 +75,12 @@ describe('an agent that answers with signals', () => {
     };
     const input = { prd: { project: '', description: '', context: [] }, story, progress: [], guidance: [], gates: [] };
     expect(buildPrompt({ ...input, answer: 'signals' }).text).toMatch(/\nSTORY_DONE: US-001\nBLOCKED: [^{}]*\n$/);
+    const prompt = buildPrompt({ ...input, answer: 'signals' }).text.split('\n');
+    expect(outcomeOf(...prompt)).toMatchObject({
+      kind: 'invalid',
+      error: expect.stringContaining('is the example in its prompt') as string,
+    });
+    expect(outcomeOf(...prompt, 'Did it.', 'STORY_DONE: US-001')).toEqual(answer('ok', 'Did it.'));
     expect(buildPrompt(input).text).not.toContain('STORY_DONE');
     const testsFirst = { command: 'npm test', write: ['*.test.js'] };
     expect(buildPrompt({ ...input, answer: 'signals', testsFirst }).text).toMatch(

@@ -1,5 +1,6 @@
 import type { IgnoredFile } from '../../core/noted-files.ts';
 import type { Prd, Story } from '../../core/prd/prd.ts';
+import { BLOCKED_EXAMPLE } from '../answer.ts';
 import { truncateText, type Detail } from '../../core/prd/story-details.ts';
 import { contextText, MAX_TEXT_LENGTH, storyText } from '../../core/prd/story-text.ts';
 import type { Feedback } from '../../core/review/feedback.ts';
@@ -139,7 +140,7 @@ function signalRules({ id }: Story, done: string): string {
   return `## Your answer
 Describe in one line what you did. Then end with exactly one of these lines:
 ${done}: ${name}
-BLOCKED: what is missing, if only a person can decide or provide it`;
+BLOCKED: ${BLOCKED_EXAMPLE}`;
 }
 
 function answerRules({ acceptance }: Story): string {

@@ -52,6 +52,8 @@ const CAUSES = {
   'context-overflow': { class: 'story', rule: 'fresh', helps: 'wording' },
   /** The agent left a folder with a git repository of its own. */
   'nested-repository': { class: 'story', ofContent: true },
+  /** The agent has left files without read permission. */
+  'unreadable-files': { class: 'story', ofContent: true },
   /** The session that writes tests changed other files. */
   'other-files': { class: 'tests' },
   'permission-denied': { class: 'policy', rule: 'halt' },

@@ -41,7 +41,15 @@ export function assertCommandPassed(config: Config, ended: Failed, { touched, ca
   const refusals = [...(egress?.channel.refusals ?? [])].slice(0, MAX_REASONS);
   const reasons = [...refusals, explainOutput(kind, ended) ?? []].flat();
   const why = [...unreached, `${kind} ${describeExit(exit, config.limits, tail)}`, ...reasons].join('; ');
-  throw withCause(cause, attemptFailed('GATE_FAILED', `${why}: \`${command}\``, tail));
+  // Nothing but a setting changes that a host is refused.
+  const needsHost = kind === 'setup' && !touched && unreached.length === 0 && wasRefusedHost(egress);
+  throw withCause(needsHost ? 'network-missing' : cause, attemptFailed('GATE_FAILED', `${why}: \`${command}\``, tail));
+}
+
+/** Whether the command asked for a host that is not allowed. */
+function wasRefusedHost(egress: Failed['egress']): boolean {
+  const rows = egress?.channel.gateway.traffic() ?? [];
+  return rows.some(({ unlisted }) => unlisted === true);
 }
 
 /** The distinct reasons why requests of the command failed. */

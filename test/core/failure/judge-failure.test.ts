@@ -42,6 +42,7 @@ describe('judgeFailure', () => {
     ['ENGINE_ERROR', 'permission-denied', { class: 'policy', rule: 'halt' }],
     ['POLICY_VIOLATION', undefined, { class: 'policy', rule: 'hint' }],
     ['POLICY_VIOLATION', 'nested-repository', { class: 'story', rule: 'hint' }],
+    ['POLICY_VIOLATION', 'unreadable-files', { class: 'story', rule: 'hint' }],
     ['BUDGET_EXCEEDED', undefined, { class: 'budget', rule: 'halt' }],
   ])('%s with the cause %s is classified', (stopReason, cause, failure) => {
     expect(judge({ stopReason, cause }).failure).toMatchObject(failure);

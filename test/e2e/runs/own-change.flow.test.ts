@@ -130,6 +130,17 @@ describe('the change of a story', () => {
     expect(state.stories[0]!.summary).toContain('app/ is a git repository or worktree of its own');
     expect(state.stories[0]!.summary).toContain('remove app/.git');
   });
+
+  it('cannot contain what may not be read, and says what to do', async () => {
+    const repository = newRepository();
+    const agent = `mkdir lost; echo 1 > lost/a; echo 1 > b; echo 1 > c; chmod 000 lost b; ${OK}`;
+    const setup = ['setup=["mkdir old && chmod 000 old"]', 'retry.attempts=2'];
+    const state = await run(repository, scripted(agent, ['true'], setup));
+    expect(state).toMatchObject({ stopReason: 'ATTEMPTS_EXHAUSTED' });
+    expect(state.stories[0]!.summary).toMatch(/^b, lost cannot be read, so .* `chmod u\+rwX`/);
+    const prompt = halo.readFile(state.runId, `artifacts/${state.stories[0]!.key}/2/prompt.md`);
+    expect(prompt).toContain('b, lost cannot be read');
+  });
 });
 
 it('builds on the tags of its history and the branch that it started from, and on no other refs', async () => {

@@ -161,6 +161,7 @@ describe('assertCommandPassed', () => {
       return toOutcome(error);
     }
   };
+  const UNLISTED = { outcome: 'refused', unlisted: true };
   const noNetwork = 'curl: (6) Could not resolve host: example.org';
   const noProgram = 'sh: 1: pnpm: not found';
 
@@ -197,6 +198,17 @@ describe('assertCommandPassed', () => {
     ],
   ])('ends the attempt after %s', (_name, command, touched, outcome) => {
     expect(outcomeOf(command, touched)).toMatchObject(outcome);
+  });
+
+  it.each<[string, boolean, string | undefined, object[]]>([
+    ['a host that is not allowed', false, 'network-missing', [UNLISTED]],
+    ['such a host and a failed request', false, undefined, [UNLISTED, { outcome: 'failed', reason: 'network: reset' }]],
+    ['an item that no registry has', false, undefined, [{ outcome: 'refused' }]],
+    ['a host that is not allowed, on the tree of a story', true, undefined, [UNLISTED]],
+  ])('a setup that asked for %s is blamed on the settings only if these would help', (_name, touched, cause, rows) => {
+    const egress = { channel: { refusals: [], gateway: { traffic: () => rows } } };
+    const command = { ...ended('setup', {}), egress } as unknown as ReturnType<typeof ended>;
+    expect(outcomeOf(command, touched)?.cause).toBe(cause);
   });
 
   it.each([

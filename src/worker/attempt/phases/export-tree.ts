@@ -6,7 +6,7 @@ import { describeRepositories } from '../../../git/import/change-policy.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
 import { listFiles } from '../../../git/objects/trees.ts';
 import { tailSink } from '../../../lib/streams.ts';
-import { shellQuote } from '../../../lib/text.ts';
+import { listSome, shellQuote } from '../../../lib/text.ts';
 import { DOCKER_DIR } from '../../../sandbox/docker/image/image-recipe.ts';
 import type { Mount, Sandbox } from '../../../sandbox/sandbox.ts';
 import { openFileSink } from '../../../store/artifact-store.ts';
@@ -47,7 +47,7 @@ const EXPORT_REPOSITORY = '/tmp/export.git';
 
 const PROGRAM = 'read-change.sh';
 /** The exit code of the program if git cannot add a repository in the workspace. */
-const FOUND_REPOSITORIES = 9;
+const CANNOT_ADD = 9;
 
 /**
  * Starts the sandbox that will read the change: halo's image, a read-only volume, and its own git directory and index, so
@@ -137,14 +137,26 @@ export async function readWorkspace(attempt: Attempt, exporter: Exporter): Promi
   assertExited(exit, { what: 'the export', limits: attempt.config.limits }, stderr.text());
   const { word, body } = stdout.answer();
   const fields = body.toString('utf8').split('\0').slice(0, -1);
-  if (exit.exitCode === FOUND_REPOSITORIES && fields.length > 0)
-    throw withCause('nested-repository', attemptFailed('POLICY_VIOLATION', describeRepositories(fields)));
+  if (exit.exitCode === CANNOT_ADD && fields.length > 0)
+    throw word === 'unreadable'
+      ? withCause('unreadable-files', attemptFailed('POLICY_VIOLATION', describeUnreadable(fields)))
+      : withCause('nested-repository', attemptFailed('POLICY_VIOLATION', describeRepositories(fields)));
   if (exit.exitCode !== 0) {
     const why = firstError(stderr.text());
     throw attemptFailed('POLICY_VIOLATION', `the workspace cannot be exported: ${why}`, stderr.text());
   }
   return { tree: word, packFile, ignored: toIgnoredFiles(fields) };
 }
+
+function describeUnreadable(paths: readonly string[]): string {
+  const named = listSome(
+    paths.map((path) => safeLine(path, 200)),
+    MAX_NAMED,
+  );
+  return `${named} cannot be read, so the change is not complete: give read permission with \`chmod u+rwX\`, or remove it if it is not needed`;
+}
+
+const MAX_NAMED = 5;
 
 function firstError(complaint: string): string {
   const lines = complaint.trim().split('\n');
