@@ -58,6 +58,7 @@ describe('what the output of a failed command says about the sandbox', () => {
     ['gate', 'npm test', 'expected 1 to be 2', undefined],
     ['setup', 'make deps', 'getaddrinfo EAI_AGAIN x', undefined],
     ['setup', 'yarn install', 'error: "ENOSPC: no space left on device, write"', '"Caches"'],
+    ['setup', 'cargo fetch', 'usage of sparse registries requires `-Z sparse-registry`', '"Rust"'],
     ['gate', 'go build', 'write /home/agent/x: no space left on device', '"Caches"'],
   ])('%s %s: %j', (kind, command, tail, expected) => {
     const said = explainOutput(kind, { command, tail });
