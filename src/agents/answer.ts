@@ -184,7 +184,7 @@ const SIGNAL = /^[*`\s]{0,9}(STORY_DONE|TESTS_GENERATED|BLOCKED):\s{0,9}(.{1,200
 const BLOCK_START = /^(?:<!--\s{0,9}HANK_STATUS|---\s{0,3}HANK_STATUS\s{0,3}---)\s*$/;
 const BLOCK_END = /^(?:-->|---\s{0,3}END_HANK_STATUS\s{0,3}---)\s*$/;
 
-/** Replaces a signal that is no valid answer. */
+/** Replaces a signal that does not count. */
 const Refused = z.strictObject({ error: z.string(), signal: z.string() });
 const REPORTED_OTHER = 'The agent reported another story as its own';
 
