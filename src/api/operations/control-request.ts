@@ -18,13 +18,10 @@ import { rightsOfCaller } from './submit.ts';
 import { isAbsolute } from 'node:path';
 import { amendConfig, parseAmendedKeys, findKeysNeedingApproval } from '../../config/amend.ts';
 import type { Host } from '../../config/config.ts';
-import { MAX_CONFIG_BYTES, parseConfigFile, type ConfigFile } from '../../config/load/config-file.ts';
 import { assertRemoteOptions } from '../../config/trust/trust.ts';
-import type { RunRepo } from '../../core/journal/run-created.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
-import { readFileAt } from '../../git/repository/inspect-repo.ts';
 import type { JournalStore } from '../../store/journal-store.ts';
-import { readConfig } from '../repository/repo-config.ts';
+import { readConfig, readConfigAt } from '../repository/repo-config.ts';
 import { defined } from '../../lib/guards.ts';
 
 /** What the control functions of a worker need in this process. */
@@ -97,13 +94,6 @@ interface Reconfiguring {
   by: string;
 }
 
-/** `halo.toml` of the commit that a run of a URL started from. */
-async function readFileOfBase(home: string, { source, mirror, base }: RunRepo): Promise<ConfigFile | undefined> {
-  const place = { gitDir: mirrorPath(home, mirror), commit: base, path: 'halo.toml', maxBytes: MAX_CONFIG_BYTES };
-  const text = await readFileAt(place);
-  return text === undefined ? undefined : parseConfigFile(`${source}:halo.toml`, text);
-}
-
 /**
  * The journal entries for changed settings of a run, which follow the rules of a submit; none if there are no settings.
  * Throws CONFIG_INVALID, and USAGE if a setting needs a confirmation.
@@ -128,7 +118,7 @@ async function reconfigure(
     profile: undefined,
     set,
     request,
-    file: isHere ? undefined : await readFileOfBase(host.home, repo),
+    file: isHere ? undefined : await readConfigAt(mirrorPath(host.home, repo.mirror), repo.base, repo.source),
   });
   const change = amendConfig(applyDefaults(record.config), keys, resolved);
   const attempts = change.retry?.attempts;

@@ -2,7 +2,6 @@ import { posix } from 'node:path';
 import { pino } from 'pino';
 import type { Config, Host } from '../../config/config.ts';
 import { processEnv } from '../../config/environment/host.ts';
-import { findRepoConfig } from '../../config/load/config-file.ts';
 import { parseCommands } from '../../core/command-needs.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { printableShellWord } from '../../core/text/safe-text.ts';
@@ -14,7 +13,7 @@ import { readProgramVersions } from '../../sandbox/probe-agent.ts';
 import { readRootFiles, readWorkflows, warnOfImage } from './project-files.ts';
 import { assertGates } from '../submit/resolve-submission.ts';
 import { assertMachineReady } from '../submit/preflight.ts';
-import { readConfig } from './repo-config.ts';
+import { findConfigFile, readConfig } from './repo-config.ts';
 import { warnOfContents, warnOfNetwork } from '../submit/warnings.ts';
 
 export interface CheckQuery {
@@ -47,9 +46,10 @@ export type { CheckedCommand, CheckEvent };
  */
 export async function checkRepository(host: Host, query: CheckQuery): Promise<CheckedCommand[]> {
   const { folder, profile, set, signal, tell } = query;
-  const { root, gitDir, branch, head } = await inspectRepo(folder);
+  const facts = await inspectRepo(folder);
+  const { root, gitDir, branch, head } = facts;
   const { config } = await readConfig({ host, folder: root, profile, set });
-  assertGates(config, root, (await findRepoConfig(root))?.path);
+  assertGates(config, root, (await findConfigFile(facts))?.path);
   await assertScriptTracked(config, root);
   const cleaning = new Set<Promise<void>>();
   const worker = createIdleContext({ host, log: pino({ level: 'silent' }), cleaning });

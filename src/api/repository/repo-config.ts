@@ -1,11 +1,17 @@
 import { join } from 'node:path';
 import type { Host } from '../../config/config.ts';
 import { processEnv } from '../../config/environment/host.ts';
-import { findRepoConfig, readConfigFile, type ConfigFile } from '../../config/load/config-file.ts';
+import {
+  findRepoConfig,
+  MAX_CONFIG_BYTES,
+  parseConfigFile,
+  readConfigFile,
+  type ConfigFile,
+} from '../../config/load/config-file.ts';
 import type { RequestRights } from '../../config/load/file-layers.ts';
 import { resolveConfig, type ResolvedConfig } from '../../config/resolve.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import { inspectRepo } from '../../git/repository/inspect-repo.ts';
+import { inspectRepo, readFileAt, type RepoInfo } from '../../git/repository/inspect-repo.ts';
 import type { ShownSetting } from '../operations/schemas.ts';
 import { DEFAULT_ORIGIN, type Setting } from '../../config/settings.ts';
 import { findCredentials } from '../../core/text/address-credentials.ts';
@@ -24,10 +30,9 @@ interface ConfigQuery {
 
 /** The settings that a run of this repository would have. Throws CONFIG_INVALID, USAGE. */
 export async function readConfig({ host, folder, profile, set, request, file }: ConfigQuery): Promise<ResolvedConfig> {
-  const root = await resolveRoot(folder).catch(unlessOutside);
   return resolveConfig({
     home: await readConfigFile(join(host.home, 'config.toml')),
-    repo: file ?? (root === undefined ? undefined : await findRepoConfig(root)),
+    repo: file ?? (await findFileOf(folder)),
     profile,
     env: processEnv(),
     set,
@@ -38,28 +43,37 @@ export async function readConfig({ host, folder, profile, set, request, file }: 
 
 /** The names of the profiles that the files of a folder define. Throws CONFIG_INVALID. */
 export async function listProfiles({ host, folder }: Pick<ConfigQuery, 'host' | 'folder'>): Promise<string[]> {
-  const root = await resolveRoot(folder).catch(unlessOutside);
-  const files = [
-    await readConfigFile(join(host.home, 'config.toml')),
-    root === undefined ? undefined : await findRepoConfig(root),
-  ];
+  const files = [await readConfigFile(join(host.home, 'config.toml')), await findFileOf(folder)];
   const names = files.flatMap((file) => Object.keys((file?.table['profiles'] as object | undefined) ?? {}));
   return [...new Set(names)].sort();
 }
 
-/** Top of the checkout; `folder` itself for a repository without commits. */
-async function resolveRoot(folder: string): Promise<string> {
-  return (await inspectRepo(folder).catch(unlessEmpty))?.root ?? folder;
+/** The file for a folder; none outside of a repository. One without commits may have a file. */
+async function findFileOf(folder: string): Promise<ConfigFile | undefined> {
+  const facts = await inspectRepo(folder).catch((error: unknown) => {
+    if (error instanceof HaloError && error.code === 'NOT_A_GIT_REPO') return undefined;
+    return unlessEmpty(error) ?? { root: folder };
+  });
+  return facts && findConfigFile(facts);
+}
+
+/** The file of a repository on this machine: in its checkout or, if it is bare, in its commit. Throws CONFIG_INVALID. */
+export async function findConfigFile(
+  facts: Pick<RepoInfo, 'root' | 'gitDir' | 'head'> | { root: string },
+): Promise<ConfigFile | undefined> {
+  const isBare = 'gitDir' in facts && facts.gitDir === facts.root;
+  return isBare ? readConfigAt(facts.gitDir, facts.head, facts.root) : findRepoConfig(facts.root);
+}
+
+/** `halo.toml` in a commit; messages name the repository `source`. Throws CONFIG_INVALID. */
+export async function readConfigAt(gitDir: string, commit: string, source: string): Promise<ConfigFile | undefined> {
+  const text = await readFileAt({ gitDir, commit, path: 'halo.toml', maxBytes: MAX_CONFIG_BYTES });
+  return text === undefined ? undefined : parseConfigFile(`${source}:halo.toml`, text);
 }
 
 /** A repository without commits has a configuration, but no facts yet. */
 export function unlessEmpty(error: unknown): undefined {
   if (error instanceof HaloError && error.code === 'NO_COMMITS') return undefined;
-  throw error;
-}
-
-function unlessOutside(error: unknown): undefined {
-  if (error instanceof HaloError && error.code === 'NOT_A_GIT_REPO') return undefined;
   throw error;
 }
 

@@ -1,13 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { isAbsolute, join, relative, sep } from 'node:path';
 import type { Config, Settings } from '../../config/config.ts';
-import {
-  findRepoConfig,
-  MAX_CONFIG_BYTES,
-  parseConfigFile,
-  readConfigFile,
-  type ConfigFile,
-} from '../../config/load/config-file.ts';
+import { readConfigFile, type ConfigFile } from '../../config/load/config-file.ts';
 import { resolveConfig } from '../../config/resolve.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { RunRepo } from '../../core/journal/run-created.ts';
@@ -15,11 +9,12 @@ import { PRDS_FOLDERS } from '../../core/prd/prd-names.ts';
 import { listSettings, type GitSetting } from '../../git/process/git-settings.ts';
 import { replaceLocalPrograms } from '../../git/repository/local-programs.ts';
 import { mirrorPath, updateMirror } from '../../git/mirror/mirror.ts';
-import { inspectRepo, listChanges, readFileAt, type RepoInfo } from '../../git/repository/inspect-repo.ts';
+import { inspectRepo, listChanges, type RepoInfo } from '../../git/repository/inspect-repo.ts';
 import { assertRunBranchesAllowed } from '../../git/land/land-commit.ts';
 import { findUnfinishedOperation } from '../../git/repository/worktrees.ts';
 import { findPlaces, requireSamePlaces } from '../../git/repository/repository-places.ts';
 import { isUrl, mirrorName, parseRemote, type RemoteAccess } from '../../git/repository/repo-url.ts';
+import { findConfigFile, readConfigAt } from '../repository/repo-config.ts';
 import { findGuarded } from './guarded-paths.ts';
 import type { SubmitOptions } from '../operations/schemas.ts';
 import type { PrdFile } from '../../core/prd/prd.ts';
@@ -161,7 +156,7 @@ export async function inspectFolder(
   const [warnings, missing, file] = await Promise.all([
     settings && cleanBut ? requireCleanCheckout(facts, { prd: cleanBut, folder, settings }) : [],
     warnOfContents({ gitDir, commit: head }),
-    findRepoConfig(root),
+    findConfigFile(facts),
     assertRunBranchesAllowed(gitDir),
     settings,
   ]);
@@ -224,19 +219,19 @@ async function inspectUrl(home: string, url: string, pinned: string | undefined)
   const access = { login, pinned };
   const name = mirrorName(address);
   const mirror = { home, repo: { source: address, mirror: name }, access };
-  const { head, branch, text, warnings } = await withIntactMirror(mirror, async () => {
+  const { head, branch, file, warnings } = await withIntactMirror(mirror, async () => {
     const { dir, head, branch } = await updateMirror({ home, name, from: address, access });
-    const [text, warnings] = await Promise.all([
-      readFileAt({ gitDir: dir, commit: head, path: 'halo.toml', maxBytes: MAX_CONFIG_BYTES }),
+    const [file, warnings] = await Promise.all([
+      readConfigAt(dir, head, address),
       warnOfContents({ gitDir: dir, commit: head }),
     ]);
-    return { head, branch, text, warnings };
+    return { head, branch, file, warnings };
   });
   return {
     repo: { source: address, mirror: name, branch, base: head },
     from: address,
     access,
-    file: text === undefined ? undefined : parseConfigFile(`${address}:halo.toml`, text),
+    file,
     warnings,
   };
 }
