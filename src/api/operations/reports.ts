@@ -15,7 +15,12 @@ const groupsSchema = (z: Zod) =>
     .default('run')
     .describe(`One or several of ${COST_GROUPS.join(', ')}, separated by commas.`);
 
-const costSums = (z: Zod) => ({ runs: z.number().int(), attempts: z.number().int(), usage: usageSchema(z) });
+const costSums = (z: Zod) => ({
+  runs: z.number().int(),
+  attempts: z.number().int(),
+  usage: usageSchema(z),
+  lastDay: z.string().exactOptional().describe('The day (UTC) of the last use.'),
+});
 
 const qualitySums = (z: Zod) => ({
   stories: z.number().int().describe('Stories that landed or failed.'),
@@ -74,7 +79,7 @@ export const reportOperations = {
     path: '/v1/reports/costs',
     access: 'read',
     summary:
-      'Returns tokens and costs of all attempts, grouped by one or several of run, story, repository, user, agent, model and day (UTC).',
+      'Returns tokens and costs of all attempts, grouped by one or several of run, story, project, repository, user, agent, model and day (UTC).',
     input: (z) => z.strictObject({ by: groupsSchema(z), ...scopeSchema(z) }),
     example: { by: 'repo,day', since: '2030-01-01T00:00:00Z' },
     output: {

@@ -24,14 +24,14 @@ interface Flags extends ReportFlags {
 
 export const define: Define = (command, cli) => {
   command.description(
-    'Shows what models cost: tokens and money of all attempts, including failed ones, as the gateway metered them. The most expensive come first.',
+    'Shows what models cost: tokens and money of all attempts, including failed ones, as the gateway metered them. Without --by, the newest runs and the sum of all; with --by, the most expensive first.',
   );
   addReportScope(command)
     .addOption(
       new Option('--by <groups>', 'group by one or several, separated by commas')
         .choices(COST_GROUPS)
         .argParser(parseBy)
-        .default(undefined, 'run; repo with --quality'),
+        .default(undefined, 'the newest runs; repo with --quality'),
     )
     .option('--quality', 'show how many stories landed, with how many attempts, at what cost and how fast')
     .option('--json', 'print the report as JSON')
@@ -41,6 +41,7 @@ export const define: Define = (command, cli) => {
 
 const HELP = `
 Examples:
+  halo cost
   halo cost --by day --since 14d
   halo cost --by repo --since 2030-01-01
   halo cost --by repo,day --since 7d
@@ -56,7 +57,35 @@ function parseBy(text: string): CostGroup[] {
   throw new InvalidArgumentError(`It must be one or several of ${COST_GROUPS.join(', ')}, separated by commas.`);
 }
 
-async function showCost({ by = ['run'], json, run, since }: Flags, cli: Cli): Promise<void> {
+async function showCost({ by, json, run, since }: Flags, cli: Cli): Promise<void> {
+  if (by === undefined && !json && run === undefined) return showNewest(since, cli);
+  return showGroups({ ...defined({ json, run, since }), by: by ?? ['run'] }, cli);
+}
+
+const NEWEST_RUNS = 20;
+
+/** The newest runs that used a model, and the sum of all. */
+async function showNewest(since: string | undefined, cli: Cli): Promise<void> {
+  const by: CostGroup[] = ['run', 'project', 'user'];
+  const report = await cli.withOperations((operations) =>
+    operations.reportCosts({ by: by.join(','), ...reportScope(defined({ since })) }),
+  );
+  // Ids begin with the time of the submit.
+  const newest = report.rows.toSorted((a, b) => (a.key < b.key ? 1 : -1)).slice(0, NEWEST_RUNS);
+  if (newest.length === 0) await cli.note('No attempt has used a model.');
+  else await cli.print(...costTable({ ...report, rows: newest }, by, cli));
+  const more = report.rows.length - newest.length;
+  if (more > 0)
+    await cli.note(
+      cli.paintErr(
+        'quiet',
+        `${more} older runs are in the total: halo cost --by run lists all, --by day sums them by day`,
+      ),
+    );
+  await noteUnreadable(report.unreadable, cli);
+}
+
+async function showGroups({ by, json, run, since }: Flags & { by: CostGroup[] }, cli: Cli): Promise<void> {
   const report = await cli.withOperations((operations) =>
     operations.reportCosts({ by: by.join(','), ...reportScope(defined({ run, since })) }),
   );
@@ -104,6 +133,7 @@ function qualityCells(key: string, sum: QualitySum): Cell[] {
 const HEADINGS: Record<CostGroup, string> = {
   run: 'RUN',
   story: 'RUN AND STORY',
+  project: 'PROJECT',
   repo: 'REPOSITORY',
   user: 'USER',
   agent: 'AGENT',
@@ -114,17 +144,34 @@ const MAX_KEY_WIDTH = 60;
 
 function costTable({ rows, total }: CostReport, by: readonly CostGroup[], cli: Cli): string[] {
   const headings = by.map((group) => HEADINGS[group]);
-  const heading = [...headings, 'RUNS', 'ATTEMPTS', 'REQUESTS', 'INPUT', 'CACHED', 'OUTPUT', 'COST'];
-  const body = rows.map(({ keys, ...sum }) => cells(keys, sum));
+  const heading = [
+    ...headings,
+    ...(hasDays(by) ? ['LAST DAY (UTC)'] : []),
+    'RUNS',
+    'ATTEMPTS',
+    'REQUESTS',
+    'INPUT',
+    'CACHED',
+    'OUTPUT',
+    'COST',
+  ];
+  const body = rows.map(({ keys, ...sum }) => cells(keys, sum, hasDays(by)));
   const totalKeys = by.map((_, index) => (index === 0 ? 'total' : ''));
-  const sum = rows.length > 1 ? [cells(totalKeys, total).map((cell): Cell => ({ ...cell, tone: 'strong' }))] : [];
+  const sum =
+    rows.length > 1 ? [cells(totalKeys, total, hasDays(by)).map((cell): Cell => ({ ...cell, tone: 'strong' }))] : [];
   return table([heading.map((text) => ({ text })), ...body, ...sum], { paint: cli.paint, width: terminalColumns(cli) });
 }
 
-function cells(keys: readonly string[], { runs, attempts, usage }: CostSum): Cell[] {
+/** Whether rows of these groups have a day to show. */
+function hasDays(by: readonly CostGroup[]): boolean {
+  return by.includes('run') && !by.includes('day');
+}
+
+function cells(keys: readonly string[], { runs, attempts, usage, lastDay = '-' }: CostSum, withDay: boolean): Cell[] {
   const counts = [runs, attempts, usage.requests, usage.inputTokens, usage.cachedTokens, usage.outputTokens];
   return [
     ...keys.map((key): Cell => ({ text: safeLine(key, MAX_KEY_WIDTH), tone: 'strong' })),
+    ...(withDay ? [{ text: lastDay }] : []),
     ...counts.map((count): Cell => ({ text: formatCount(count) })),
     { text: costText(usage) },
   ];

@@ -5,7 +5,7 @@ import type { AttemptRef } from '../journal/event-parts.ts';
 import type { JournalEvent } from '../journal/events.ts';
 
 /** What costs can be grouped by; `day` is a day in UTC. */
-export const COST_GROUPS = ['run', 'story', 'repo', 'user', 'agent', 'model', 'day'] as const;
+export const COST_GROUPS = ['run', 'story', 'project', 'repo', 'user', 'agent', 'model', 'day'] as const;
 export type CostGroup = (typeof COST_GROUPS)[number];
 
 /** Reads groups that are separated by commas, such as `repo,day`; undefined if one is unknown or named twice. */
@@ -21,6 +21,8 @@ export interface AttemptCost {
   runId: string;
   story: string;
   attempt: number;
+  /** The project of the PRD; absent if it has none. */
+  project?: string;
   /** Path or URL of the repository. */
   repo: string;
   /** Who submitted the run. */
@@ -43,6 +45,8 @@ export interface CostRow {
   runs: number;
   attempts: number;
   usage: Usage;
+  /** The day of the last use; absent without any. `YYYY-MM-DD`, in UTC. */
+  lastDay?: string;
 }
 
 export type CostSum = Omit<CostRow, 'key' | 'keys'>;
@@ -65,7 +69,7 @@ export class CostReader {
   /** The agent that was last started for a story. */
   readonly #agents = new Map<string, string>();
   readonly #since: string;
-  #run = { runId: '', repo: '', user: '' } as Pick<AttemptCost, 'runId' | 'repo' | 'user' | 'agent'>;
+  #run = { runId: '', repo: '', user: '' } as Pick<AttemptCost, 'runId' | 'project' | 'repo' | 'user' | 'agent'>;
 
   constructor(since = '') {
     this.#since = since;
@@ -73,10 +77,11 @@ export class CostReader {
 
   read(event: JournalEvent): void {
     if (event.type === 'run.created') {
-      const { runId, repo, user, agent } = event;
+      const { runId, repo, user, agent, prd } = event;
       this.#run = {
         ...{ runId, repo: repo.source, user },
         ...(agent !== undefined && { agent }),
+        ...(prd.project !== '' && { project: prd.project }),
       };
     } else if (event.type === 'agent.launched') {
       this.#agents.set(event.story, event.agent);
@@ -148,7 +153,12 @@ function keyOf(cost: AttemptCost, by: CostGroup): string {
 }
 
 function sumOf(costs: readonly AttemptCost[]): CostSum {
+  const lastDay = costs.reduce<string | undefined>(
+    (last, { day }) => (last === undefined || day > last ? day : last),
+    undefined,
+  );
   return {
+    ...(lastDay !== undefined && { lastDay }),
     runs: new Set(costs.map(({ runId }) => runId)).size,
     attempts: new Set(costs.map(({ runId, story, attempt }) => JSON.stringify([runId, story, attempt]))).size,
     usage: costs.reduce((sum, { usage }) => addUsage(sum, usage), NO_USAGE),

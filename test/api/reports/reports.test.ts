@@ -35,14 +35,26 @@ describe('halo cost', () => {
   it('shows what each run used, the most expensive first, and the sum', async () => {
     await addRun(succeeded(OLD), 2);
     await addRun([created(NEW, 1), ...failed('US-001'), ...failed('US-001', 2)], 3);
-    const { stdout } = await halo('cost');
+    const { stdout } = await halo('cost', '--by', 'run');
     expect(stdout.split('\n').map((line) => line.replace(/ +/g, ' '))).toEqual([
-      'RUN RUNS ATTEMPTS REQUESTS INPUT CACHED OUTPUT COST',
-      `${NEW} 1 2 6 24.7k 8.0k 1.4k -`,
-      `${OLD} 1 1 3 12.3k 4.0k 678 -`,
-      'total 2 3 9 37.0k 12.0k 2.0k -',
+      'RUN LAST DAY (UTC) RUNS ATTEMPTS REQUESTS INPUT CACHED OUTPUT COST',
+      `${NEW} 2030-01-01 1 2 6 24.7k 8.0k 1.4k -`,
+      `${OLD} 2030-01-01 1 1 3 12.3k 4.0k 678 -`,
+      'total 2030-01-01 2 3 9 37.0k 12.0k 2.0k -',
       '',
     ]);
+  });
+
+  it('shows the newest 20 runs with project, user and day, and the sum of all', async () => {
+    const ids = Array.from({ length: 22 }, (_, index) => `0tbq${String(index).padStart(12, '0')}`);
+    for (const runId of ids) await addRun(succeeded(runId), 2);
+    const { stdout, stderr } = await halo('cost');
+    const lines = stdout.trimEnd().split('\n');
+    expect(lines[0]?.split(/ {2,}/).slice(0, 4)).toEqual(['RUN', 'PROJECT', 'USER', 'LAST DAY (UTC)']);
+    expect(lines).toHaveLength(22);
+    expect(lines[1]).toMatch(new RegExp(`^${ids[21]} +shop +me +2030-01-01 `));
+    expect(lines.at(-1)).toMatch(/^total .* 22 +22 /);
+    expect(stderr).toBe('2 older runs are in the total: halo cost --by run lists all, --by day sums them by day\n');
   });
 
   it('has a column for each of several groups', async () => {

@@ -71,6 +71,7 @@ describe('the costs of a run', () => {
     expect(COST_GROUPS.map(keys)).toEqual([
       [RUN],
       [`${RUN} US-001`],
+      ['shop'],
       ['/home/me/shop'],
       ['ada'],
       ['codex'],
