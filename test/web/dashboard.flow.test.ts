@@ -159,9 +159,15 @@ describe('the dashboard', skipFor(!hasChromium && 'chromium is missing'), () => 
     await page.getByRole('combobox').fill('number 1 in progress');
     await page.getByRole('option', { name: 'US-001 Story number 1 in progress shop running1' }).waitFor();
     await page.getByRole('combobox').fill('running1');
-    await page.getByRole('option', { name: /^shop .*running.* running1$/ }).waitFor();
+    await page.getByRole('option', { name: /^shop: Story number 1 .*running · \S+ ago · .* running1$/ }).waitFor();
     await page.keyboard.press('Enter');
     await page.waitForURL(/#\/run\/running1/);
+    await page.getByRole('button', { name: 'Pause' }).waitFor();
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox').fill('pause');
+    await page.getByRole('option', { name: 'Pause p' }).waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Resume' }).waitFor();
   });
 
   it('passes axe on each screen, which is as wide as its window', async () => {

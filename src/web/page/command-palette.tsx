@@ -5,6 +5,7 @@ import { safeLine } from '../../core/text/safe-text.ts';
 import { SCREENS } from './screens.ts';
 import { PROGRESS } from '../../core/run/progress.ts';
 import { runWords } from '../../view/run-words.ts';
+import { whenText } from '../../view/ages.ts';
 
 interface PaletteProps {
   runs: readonly ListedRun[];
@@ -13,34 +14,39 @@ interface PaletteProps {
 
 const MAX_SHOWN = 12;
 
-interface Place {
+interface Choice {
+  key: string;
   name: string;
   /** What distinguishes it from others of the same name. */
   detail: string;
-  path: string;
+  choose: () => void;
 }
 
-const PLACES = SCREENS.map(({ name, path }): Place => ({ name, detail: '', path: `#/${path}` }));
+const PLACES = SCREENS.map(({ name, path }) => placeAt(`#/${path}`, name, ''));
 
-/** Finds screens, runs and stories by any part of their names. */
+/** Finds screens, runs and stories by any part of their names, and actions of the open page. */
 export function CommandPalette({ runs, onClose }: PaletteProps): JSX.Element {
+  const [actions] = useState(actionsOfPage);
   const dialog = useRef<HTMLDialogElement>(null);
   const [text, setText] = useState('');
   const [index, setIndex] = useState(0);
   useEffect(() => dialog.current?.showModal(), []);
-  const all = [...PLACES, ...runs.map(placeOfRun), ...runs.flatMap(placesOfStories)];
+  const now = new Date().toISOString();
+  const all = [...PLACES, ...actions, ...runs.map((run) => placeOfRun(run, now)), ...runs.flatMap(placesOfStories)];
   const words = text.toLowerCase().split(/\s+/);
-  const isFound = ({ name, detail }: Place) => {
+  const isFound = ({ name, detail }: Choice) => {
     const all = `${name} ${detail}`.toLowerCase();
     return words.every((word) => all.includes(word));
   };
   const found = all.filter(isFound).slice(0, MAX_SHOWN);
-  const open = (path: string | undefined) => {
-    if (path !== undefined) location.hash = path;
+  const open = (choice: Choice | undefined) => {
+    // The page behind it is usable again before a button of it is pressed.
+    dialog.current?.close();
     onClose();
+    choice?.choose();
   };
   const press = (event: KeyboardEvent) => {
-    if (event.key === 'Enter') open(found[index]?.path);
+    if (event.key === 'Enter') open(found[index]);
     else if (event.key === 'ArrowDown') setIndex(Math.min(index + 1, found.length - 1));
     else if (event.key === 'ArrowUp') setIndex(Math.max(index - 1, 0));
     else return;
@@ -55,7 +61,7 @@ export function CommandPalette({ runs, onClose }: PaletteProps): JSX.Element {
         aria-controls="found"
         aria-activedescendant={`found-${index}`}
         aria-label="Go to"
-        placeholder="Screen, run or story"
+        placeholder="Screen, run, story or action"
         value={text}
         onInput={({ currentTarget }) => {
           setText(currentTarget.value);
@@ -64,9 +70,15 @@ export function CommandPalette({ runs, onClose }: PaletteProps): JSX.Element {
         onKeyDown={press}
       />
       <ul id="found" role="listbox" aria-label="Found">
-        {found.map(({ name, detail, path }, at) => (
-          <li key={path} id={`found-${at}`} role="option" aria-selected={at === index} onClick={() => open(path)}>
-            {safeLine(name)} <span class="soft">{safeLine(detail)}</span>
+        {found.map((choice, at) => (
+          <li
+            key={choice.key}
+            id={`found-${at}`}
+            role="option"
+            aria-selected={at === index}
+            onClick={() => open(choice)}
+          >
+            {safeLine(choice.name)} <span class="soft">{safeLine(choice.detail)}</span>
           </li>
         ))}
       </ul>
@@ -75,15 +87,38 @@ export function CommandPalette({ runs, onClose }: PaletteProps): JSX.Element {
   );
 }
 
-function placeOfRun(run: ListedRun): Place {
-  const [name, id] = run.project === '' ? [run.runId, ''] : [run.project, run.runId];
-  return { name, detail: `${runWords(run).text} ${run.user} ${id}`, path: `#/run/${run.runId}` };
+function placeAt(path: string, name: string, detail: string): Choice {
+  return { key: path, name, detail, choose: () => (location.hash = path) };
 }
 
-function placesOfStories(run: ListedRun): Place[] {
-  return run.stories.map(({ id, title, progress }) => ({
-    name: `${id} ${title}`,
-    detail: `${PROGRESS[progress].word} ${run.project} ${run.runId}`,
-    path: `#/run/${run.runId}/story/${encodeURIComponent(id)}`,
-  }));
+/** The buttons of the page that have a key or are marked as commands; in a list, those of the entry with the focus. */
+function actionsOfPage(): Choice[] {
+  const entry = document.activeElement?.closest('.entry');
+  const buttons = [...document.querySelectorAll<HTMLButtonElement>('main button[data-key], [data-command]')];
+  return buttons
+    .filter((button) => !button.disabled && [entry, null].includes(button.closest('.entry')))
+    .map((button, index) => ({
+      key: `action ${index}`,
+      name: button.dataset.command ?? button.getAttribute('aria-label') ?? button.firstChild?.textContent ?? '',
+      detail: button.dataset.key ?? '',
+      choose: () => button.click(),
+    }));
+}
+
+/** With the title of a story, because projects have many runs. */
+function placeOfRun(run: ListedRun, now: string): Choice {
+  const story = run.stories.find(({ progress }) => progress === 'in_progress') ?? run.stories[0];
+  const name = [run.project === '' ? run.runId : run.project, story?.title ?? ''].filter((text) => text !== '');
+  const detail = [runWords(run).text, whenText(run, now), run.user, run.project === '' ? '' : run.runId];
+  return placeAt(`#/run/${run.runId}`, name.join(': '), detail.filter((text) => text !== '').join(' · '));
+}
+
+function placesOfStories(run: ListedRun): Choice[] {
+  return run.stories.map(({ id, title, progress }) =>
+    placeAt(
+      `#/run/${run.runId}/story/${encodeURIComponent(id)}`,
+      `${id} ${title}`,
+      `${PROGRESS[progress].word} ${run.project} ${run.runId}`,
+    ),
+  );
 }

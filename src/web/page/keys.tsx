@@ -13,7 +13,7 @@ export function KeysDialog({ onClose }: { onClose: () => void }): JSX.Element {
     title.current?.focus();
   }, []);
   return (
-    <dialog ref={dialog} onClose={onClose} aria-labelledby="keys-title">
+    <dialog ref={dialog} class="all-keys" onClose={onClose} aria-labelledby="keys-title">
       <h2 id="keys-title" tabIndex={-1} ref={title}>
         Keys
       </h2>

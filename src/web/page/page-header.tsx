@@ -71,11 +71,16 @@ export function PageHeader({ screen, title, waiting, person, onPalette, onKeys }
         <button type="button" onClick={onPalette} aria-keyshortcuts="Control+K">
           Go to … <kbd aria-hidden="true">Ctrl K</kbd>
         </button>
-        <button type="button" onClick={switchTheme} title="Theme: system, light or dark">
+        <button
+          type="button"
+          onClick={switchTheme}
+          data-command="Switch the theme"
+          title="Theme: system, light or dark"
+        >
           <span aria-hidden="true">{THEME_SIGNS[theme]}</span>
           <span class="theme"> Theme: {theme}</span>
         </button>
-        <button type="button" onClick={onKeys} aria-keyshortcuts="?" title="Keys">
+        <button type="button" onClick={onKeys} data-command="Show the keys" aria-keyshortcuts="?" title="Keys">
           <span class="narrow">Keys</span>
           <span class="wide" aria-hidden="true">
             ?

@@ -16,7 +16,7 @@ export const KEY_GROUPS: readonly { name: string; keys: readonly [key: string, a
     name: 'Everywhere',
     keys: [
       ['1 – 6', 'open a screen'],
-      ['Ctrl K', 'go to a screen, run or story'],
+      ['Ctrl K', 'go to a screen, run or story, or run an action of the page'],
       ['/', 'search in the screen'],
       ['?', 'show the keys'],
       ['Esc', 'close the menu or a window'],

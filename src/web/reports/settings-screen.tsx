@@ -46,14 +46,7 @@ function UserTable(): JSX.Element {
               <td>{role}</td>
               <td>{repositories?.join(', ') ?? 'all'}</td>
               <td>
-                {tokens.length === 0 && 'none'}
-                <ul>
-                  {tokens.map((token) => (
-                    <li key={token.id}>
-                      <TokenFacts token={token} />
-                    </li>
-                  ))}
-                </ul>
+                <TokenList tokens={tokens} />
               </td>
             </tr>
           ))}
@@ -63,13 +56,34 @@ function UserTable(): JSX.Element {
   );
 }
 
-/** `session of a browser, created 2 Jan 2030, 09:12:00 by owner, never used, expires 2 Apr 2030, 09:12:00` */
+/** Tokens that a person copied, and the number of sessions, of which each sign-in adds one. */
+function TokenList({ tokens }: { tokens: readonly TokenView[] }): JSX.Element {
+  const sessions = tokens.filter(({ session }) => session !== undefined).length;
+  if (tokens.length === 0) return <>none</>;
+  return (
+    <ul>
+      {tokens
+        .filter(({ session }) => session === undefined)
+        .map((token) => (
+          <li key={token.id}>
+            <TokenFacts token={token} />
+          </li>
+        ))}
+      {sessions > 0 && (
+        <li>
+          {sessions} {sessions === 1 ? 'session' : 'sessions'} of browsers
+        </li>
+      )}
+    </ul>
+  );
+}
+
+/** `created 2 Jan 2030, 09:12:00 by owner, never used, expires 2 Apr 2030, 09:12:00` */
 function TokenFacts({ token }: { token: TokenView }): JSX.Element {
-  const { id, session, createdAt, createdBy, usedAt, expiresAt } = token;
+  const { id, createdAt, createdBy, usedAt, expiresAt } = token;
   return (
     <>
-      <code>{id}</code> {session !== undefined && 'session of a browser, '}created <ClockTime at={createdAt} date /> by{' '}
-      {createdBy},{' '}
+      <code>{id}</code> created <ClockTime at={createdAt} date /> by {createdBy},{' '}
       {usedAt === undefined ? (
         'never used'
       ) : (

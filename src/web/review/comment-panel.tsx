@@ -83,7 +83,7 @@ export function CommentEditor({
         <button type="button" onClick={() => dispatch({ type: 'cancel' })}>
           Cancel
         </button>
-        <span class="soft keys">Ctrl+Enter adds it, Escape drops it.</span>
+        <span class="soft key-hint">Ctrl+Enter adds it, Escape drops it.</span>
       </p>
     </div>
   );

@@ -209,7 +209,9 @@ function Review({ runId, story, review, person, patch, commit, onResult, onSent 
               {files.filter(({ path }) => viewed.includes(path)).length} of {fileCount(files.length)} viewed
             </span>
             {decisions.sendBack && comments.length === 0 && (
-              <span class="soft">Click a line number, or press c, to comment.</span>
+              <span class="soft">
+                Click a line number<span class="key-hint">, or press c,</span> to comment.
+              </span>
             )}
           </>
         )}
