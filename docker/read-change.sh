@@ -214,7 +214,7 @@ print_change() {
   : > /tmp/found
   if lacks_permission; then
     [ -f $RECORD.unreadable ] || : > $RECORD.unreadable
-    list_unreadable | comm -z -13 $RECORD.unreadable - | head -z -n $NAMED > /tmp/found
+    list_unreadable | comm -z -13 $RECORD.unreadable - | head -z -n $NAMED | head -c $NAMED_BYTES > /tmp/found
   fi
   if [ -s /tmp/found ]; then
     answer unreadable /tmp/found
@@ -222,7 +222,7 @@ print_change() {
   fi
   if [ $added -ne 0 ]; then
     cat /tmp/complaint >&2
-    if grep -q 'does not have a commit checked out' /tmp/complaint; then list_repositories | head -z -n $NAMED > /tmp/found; fi
+    if grep -q 'does not have a commit checked out' /tmp/complaint; then list_repositories | head -z -n $NAMED | head -c $NAMED_BYTES > /tmp/found; fi
     answer repositories /tmp/found
     exit 9
   fi
