@@ -15,6 +15,7 @@ const OWN_INPUTS = {
   halo_estimate: ['prd', 'path'],
   halo_submit: ['prd', 'path'],
   halo_runs: ['status', 'repo', 'limit'],
+  halo_inbox: ['limit'],
   halo_wait: ['seconds'],
   halo_logs: ['story', 'lines'],
   halo_diff: ['offset'],
@@ -24,7 +25,7 @@ describe('the table of tools', () => {
   it('has about ten coarse tools, and one more for each operation that decides', () => {
     const always = offeredTools({ decide: false });
     expect(always.length).toBeGreaterThanOrEqual(8);
-    expect(always.length).toBeLessThanOrEqual(12);
+    expect(always.length).toBeLessThanOrEqual(13);
     const deciding = TOOLS.filter((tool) => !always.includes(tool));
     const operations = ALL_OPERATIONS.filter(({ decides }) => decides === true);
     expect(deciding.flatMap(({ uses }) => uses.map(({ name }) => name)).sort()).toEqual(
@@ -65,6 +66,12 @@ describe('the table of tools', () => {
     const { annotations, description } = describeTool(tool);
     expect(annotations).toMatchObject({ readOnlyHint: !changes, destructiveHint: decides });
     expect(description.length).toBeGreaterThan(20);
+  });
+
+  it.each(TOOLS.map((tool) => [tool.name, tool] as const))('%s describes all of its inputs', (_name, { input }) => {
+    const fields = z.toJSONSchema(input, { io: 'input' }).properties ?? {};
+    const silent = Object.entries(fields).filter(([, field]) => typeof field !== 'object' || !field.description);
+    expect(silent.map(([key]) => key)).toEqual([]);
   });
 
   it('has JSON Schemas of objects, which all clients read', () => {

@@ -185,7 +185,7 @@ export const controlOperations = {
     input: (z) =>
       z.strictObject({
         ...storySchema(z),
-        reason: z.string().optional(),
+        reason: z.string().optional().describe('Why, for the record.'),
         feedback: z
           .string()
           .max(65_536)

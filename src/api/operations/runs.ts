@@ -191,7 +191,7 @@ export const runOperations = {
       'Returns a unified diff of what a run or one of its stories landed, or of what an approval would land; for a story that has not landed, of its last attempt.',
     input: (z) =>
       z.strictObject({
-        story: z.string().optional(),
+        story: z.string().optional().describe('The id of a story; absent: the whole run.'),
         since: z.coerce
           .number()
           .int()

@@ -74,11 +74,7 @@ export function estimateStories(
     ...(wanted.model !== undefined && same.agent !== undefined && same.model === undefined
       ? [`Fewer than ${ENOUGH_SAMPLES} stories were run with ${wanted.model}, so those of all models count.`]
       : []),
-    ...(count < CERTAIN_SAMPLES
-      ? [
-          `Only ${count} stories are known, so the result will be outside of the range more often than in 2 of 10 cases.`,
-        ]
-      : []),
+    ...(count < CERTAIN_SAMPLES ? [`Rough estimate: only ${count} earlier stories.`] : []),
     ...(prices.length < count
       ? [
           `The cost of ${count - prices.length} of ${count} stories is not known, for example because the model has no price.`,
@@ -131,12 +127,12 @@ function percentilesOf(values: readonly number[]): Percentiles {
   return { low: percentile(sorted, 0.1), median: percentile(sorted, 0.5), high: percentile(sorted, 0.9) };
 }
 
-/** Interpolates between the two nearest of the sorted values. */
+/** Interpolates between the two nearest of the sorted values, to a millionth. */
 function percentile(sorted: readonly number[], share: number): number {
   const at = share * (sorted.length - 1);
   const below = sorted[Math.floor(at)] ?? 0;
   const above = sorted[Math.ceil(at)] ?? below;
-  return below + (above - below) * (at - Math.floor(at));
+  return Math.round((below + (above - below) * (at - Math.floor(at))) * 1e6) / 1e6;
 }
 
 /** The generator mulberry32: numbers from 0 to below 1, always the same ones. */

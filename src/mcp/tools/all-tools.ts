@@ -5,7 +5,7 @@ import { landedSchema } from '../../api/operations/schemas.ts';
 import { isDeciding, outputOf, RUN_REFERENCE, type Tool, type ToolOperations } from '../tool.ts';
 import { diffTool, filesTool, logsTool } from './output-tools.ts';
 import { estimateTool, submitTool, validateTool } from './prd-tools.ts';
-import { listTool, statusTool, waitTool } from './run-tools.ts';
+import { inboxTool, listTool, statusTool, waitTool } from './run-tools.ts';
 
 /** A decision on a story or on a run. */
 const decided = z.object({
@@ -24,6 +24,7 @@ export const TOOLS: readonly Tool[] = [
   estimateTool,
   submitTool,
   listTool,
+  inboxTool,
   statusTool,
   waitTool,
   logsTool,

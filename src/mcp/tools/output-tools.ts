@@ -20,7 +20,7 @@ export const logsTool = defineTool({
   input: z.strictObject({
     runId: RUN_REFERENCE,
     story: fieldOf(OPERATIONS.readDiff, 'story'),
-    lines: z.int().min(1).max(MAX_LINES).default(60),
+    lines: z.int().min(1).max(MAX_LINES).default(60).describe('The number of lines.'),
   }),
   output: z.object({ text: z.string(), omittedLines: z.number().int().describe('Earlier lines.') }),
   async run(operations, { runId, story, lines }, signal) {
@@ -47,7 +47,7 @@ export const diffTool = defineTool({
   input: z.strictObject({
     runId: RUN_REFERENCE,
     story: fieldOf(OPERATIONS.readDiff, 'story'),
-    offset: z.int().min(0).default(0),
+    offset: z.int().min(0).default(0).describe('Where to begin: `next` of the result before.'),
   }),
   output: z.object({
     text: z.string(),

@@ -1,10 +1,12 @@
 import * as z from 'zod';
 import { OPERATIONS } from '../../api/operations.ts';
 import { eventIs } from '../../core/journal/events.ts';
-import { defineTool, RUN_REFERENCE, type ToolOperations } from '../tool.ts';
+import { defineTool, fieldOf, RUN_REFERENCE, type ToolOperations } from '../tool.ts';
 import { defined } from '../../lib/guards.ts';
 import { MAX_ENTRIES } from '../tool-result.ts';
-import { listedRunSchema, runViewSchema, toListedRun, toRunView } from './run-view.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import { inboxItems, inboxStep } from '../../view/inbox.ts';
+import { listedRunSchema, runViewSchema, stepSchema, toListedRun, toRunView, toStep } from './run-view.ts';
 
 /** Queries that read only the runs that are listed. */
 const LISTED = {
@@ -19,17 +21,60 @@ export const listTool = defineTool({
   description: 'Lists runs, newest first.',
   uses: [OPERATIONS.listRuns],
   input: z.strictObject({
-    status: z.enum(['open', 'ended', 'all']).default('all').describe('`open`: queued or running.'),
+    status: z
+      .enum(['open', 'ended', 'all'])
+      .default('all')
+      .describe('`open`: queued, running or paused; `ended`: with a result; `all`: both.'),
     repo: z.string().optional().describe('Only runs of this repository, by its path or URL.'),
-    limit: z.int().min(1).max(MAX_ENTRIES).default(10),
+    limit: z.int().min(1).max(MAX_ENTRIES).default(10).describe('The number of runs.'),
+    before: fieldOf(OPERATIONS.listRuns, 'before'),
   }),
-  output: z.object({ runs: z.array(listedRunSchema), omitted: z.number().int().describe('Older runs.') }),
-  async run(operations, { status, repo, limit }) {
-    const { runs, omitted } = await operations.listRuns({ ...LISTED[status](limit), ...defined({ repo }) });
+  output: z.object({
+    runs: z.array(listedRunSchema),
+    omitted: z.number().int().describe('Older runs: pass the last `runId` as `before` to list them.'),
+  }),
+  async run(operations, { status, repo, limit, before }) {
+    const { runs, omitted } = await operations.listRuns({ ...LISTED[status](limit), ...defined({ repo, before }) });
     const older = (status === 'ended' ? 0 : omitted.open) + (status === 'open' ? 0 : omitted.ended);
     return { runs: runs.map(toListedRun), omitted: older };
   },
 });
+
+const inboxEntry = z.object({
+  kind: z.string().describe('What a person decides: an answer, an approval, a landing, a reset or a budget.'),
+  runId: z.string(),
+  project: z.string(),
+  story: z.string().optional(),
+  text: z.string(),
+  ...stepSchema.shape,
+});
+
+export const inboxTool = defineTool({
+  name: 'halo_inbox',
+  title: 'List what waits for a person',
+  description:
+    'Lists what waits for a decision of a person, in all runs that you may see: questions, commits to approve, open breakers, exhausted budgets, and results to land. Report it; the decisions are for the user.',
+  uses: [OPERATIONS.listRuns],
+  input: z.strictObject({ limit: z.int().min(1).max(MAX_ENTRIES).default(20).describe('The number of entries.') }),
+  output: z.object({ entries: z.array(inboxEntry), omitted: z.number().int().describe('Further entries.') }),
+  async run(operations, { limit }) {
+    const { runs } = await operations.listRuns({ ended: MAX_INBOX_RUNS });
+    const all = runs.flatMap((run) =>
+      inboxItems(run, runs).map((item) => ({
+        kind: item.kind,
+        runId: run.runId,
+        project: safeLine(run.project),
+        ...defined({ story: item.story && safeLine(item.story.id, 100) }),
+        text: safeLine(item.text, 600),
+        ...toStep(inboxStep(item, run)),
+      })),
+    );
+    return { entries: all.slice(0, limit), omitted: Math.max(0, all.length - limit) };
+  },
+});
+
+/** Ended runs whose results are looked at. */
+const MAX_INBOX_RUNS = 100;
 
 export const statusTool = defineTool({
   name: 'halo_status',
@@ -54,7 +99,7 @@ export const waitTool = defineTool({
   uses: [OPERATIONS.getRun, OPERATIONS.followEvents],
   input: z.strictObject({
     runId: RUN_REFERENCE,
-    seconds: z.int().min(1).max(MAX_WAIT_SECONDS).default(30),
+    seconds: z.int().min(1).max(MAX_WAIT_SECONDS).default(30).describe('How long to wait at most.'),
     after: z.int().min(0).optional().describe('Wait for changes after this event; absent: from now on.'),
   }),
   output: z.object({ reason: z.enum(REASONS), ...runViewSchema.shape }),

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import type { RunView } from '../../api/operations/runs.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { runStateSchema } from '../../api/operations/schemas.ts';
-import { nextSteps, toCommands } from '../../core/run/next-steps.ts';
+import { commandOf, nextSteps, type NextStep } from '../../core/run/next-steps.ts';
 import { isFinished, type RunState, type StoryState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { defined } from '../../lib/guards.ts';
@@ -38,6 +38,36 @@ const counts = z.record(z.string(), z.number().int()).describe('Number of storie
 /** A run in a list. */
 export const listedRunSchema = z.object({ ...head, repo: z.string(), counts });
 
+/** A step as a command of a shell and, if there is one, as a tool. */
+export const stepSchema = z.object({
+  command: z.string(),
+  tool: z
+    .object({ name: z.string(), arguments: z.record(z.string(), z.string()) })
+    .optional()
+    .describe('The tool that does the same, if it is offered to you.'),
+});
+
+/** The tools of steps that need only a run and a story. */
+const TOOLS_OF_STEPS: Partial<Record<NextStep['do'], string>> = {
+  answer: 'halo_answer',
+  approve: 'halo_approve',
+  diff: 'halo_diff',
+  land: 'halo_land',
+  logs: 'halo_logs',
+  pause: 'halo_pause',
+  reject: 'halo_reject',
+  resume: 'halo_resume',
+  retry: 'halo_retry',
+  status: 'halo_status',
+  watch: 'halo_wait',
+};
+
+export function toStep(step: Omit<NextStep, 'why'>): z.output<typeof stepSchema> {
+  const { runId, story, set, log } = step;
+  const name = set === undefined && log === undefined ? TOOLS_OF_STEPS[step.do] : undefined;
+  return { command: commandOf(step), ...(name && { tool: { name, arguments: { runId, ...defined({ story }) } } }) };
+}
+
 /** A run in detail. */
 export const runViewSchema = z.object({
   ...head,
@@ -69,8 +99,10 @@ export const runViewSchema = z.object({
   omittedStories: z.number().int().describe('Stories that are not listed; finished ones are omitted first.'),
   seq: z.number().int().describe('The number of the last event, for `after` of halo_wait.'),
   next: z
-    .array(z.object({ command: z.string(), why: z.string() }))
-    .describe('Commands that a person can run now, most useful first. Report them; do not run those that decide.'),
+    .array(z.object({ ...stepSchema.shape, why: z.string() }))
+    .describe(
+      'Steps that a person can take now, most useful first, as commands and tools. Report them; do not take those that decide.',
+    ),
 });
 
 export function toListedRun(run: ListedRun): z.output<typeof listedRunSchema> {
@@ -95,7 +127,9 @@ export function toRunView(view: RunView): z.output<typeof runViewSchema> {
       .map(toFactView),
     omittedStories: run.stories.length - listed.length,
     seq: run.seq,
-    next: toCommands(nextSteps(run)).slice(0, 8),
+    next: nextSteps(run)
+      .slice(0, 8)
+      .map((step) => ({ ...toStep(step), why: step.why })),
   };
 }
 

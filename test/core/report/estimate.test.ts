@@ -64,8 +64,7 @@ describe('an estimate', () => {
       minutes: 1,
       costUsd,
     }));
-  const fewOf = (stories: number) =>
-    `Only ${stories} stories are known, so the result will be outside of the range more often than in 2 of 10 cases.`;
+  const fewOf = (stories: number) => `Rough estimate: only ${stories} earlier stories.`;
   const CODEX = history('codex', [1, 2, 3, 4, 5]);
   const CLAUDE = history('claude', [100, 100, 100]);
 
