@@ -26,6 +26,22 @@ async function call(name: string, input: object = {}, signal = new AbortControll
   return { ...result, value: result.structuredContent as Record<string, never> };
 }
 
+it('halo_inbox lists what waits for a person, with the tool that decides', async () => {
+  const asks = { verdict: 'needs_human', stopReason: 'NEEDS_HUMAN', summary: 'Which currency?' } as const;
+  const usage = { requests: 0, inputTokens: 0, cachedTokens: 0, outputTokens: 0 };
+  const [start] = attempted('US-001');
+  await home.addRun([
+    created(RUN, 1),
+    { type: 'run.started' },
+    start!,
+    { type: 'story.ended', story: 'US-001', attempt: 1, ...asks, usage },
+    { type: 'run.ended', stopReason: 'NEEDS_HUMAN', detail: '' },
+  ]);
+  const tool = { name: 'halo_answer', arguments: { runId: RUN, story: 'US-001' } };
+  const entry = { kind: 'answer', runId: RUN, story: 'US-001', tool };
+  expect((await call('halo_inbox')).value).toMatchObject({ entries: [entry], omitted: 0 });
+});
+
 describe('halo_wait', () => {
   it('returns after the given time with the state of the run', async () => {
     await home.addRun([created(RUN, 1), { type: 'run.started' }]);

@@ -177,7 +177,7 @@ function RunActions({ run, person }: { run: RunState; person: Person }): JSX.Ele
       {isOpen && mayControl && (
         <>
           {run.paused === undefined ? (
-            <ActionButton label="Pause" shortcut={ACTION_KEYS.pause} path={to('pause')} />
+            <ActionButton label="Pause" shortcut={ACTION_KEYS.pause} path={to('pause')} body={{ now: false }} />
           ) : (
             <ActionButton label="Resume" shortcut={ACTION_KEYS.pause} path={to('resume')} />
           )}
