@@ -1,4 +1,5 @@
 import type { RegistryName } from './journal/egress-events.ts';
+import { safeLine } from './text/safe-text.ts';
 
 /** Splits a shell line into commands and words, without leading variables and wrappers such as `exec`. A heuristic. */
 export function parseCommands(line: string): string[][] {
@@ -123,12 +124,14 @@ const CARGO_TOO_OLD = /sparse registries requires/;
 /** What the output of a failed command says about the sandbox, as a clause with the page that helps; undefined: nothing. */
 export function explainOutput(
   kind: 'setup' | 'gate',
-  { command, tail }: { command: string; tail: string },
+  { command, tail, submodules = [] }: { command: string; tail: string; submodules?: readonly string[] },
 ): string | undefined {
   if (DISK_FULL.test(tail))
     return 'a disk of the sandbox is full: home, /tmp and /run are small and in memory, so move caches into the workspace (docs/images.md, "Caches")';
   if (CARGO_TOO_OLD.test(tail))
     return 'the cargo of the image is too old for registries, which need 1.68 or newer (docs/images.md, "Rust")';
+  const absent = submodules.find((path) => tail.includes(`${path}/`) || tail.includes(`/workspace/${path}`));
+  if (absent !== undefined) return `${safeLine(absent, 200)} is a submodule, which halo does not fetch`;
   if (kind === 'setup' || !NETWORK_UNREACHABLE.test(tail)) return undefined;
   const page = /playwright|puppeteer|chrom(?:e|ium)/i.test(`${command} ${tail}`)
     ? 'Playwright'

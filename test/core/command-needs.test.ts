@@ -67,6 +67,13 @@ describe('what the output of a failed command says about the sandbox', () => {
   });
 });
 
+it('a submodule that the output of a failed command names is named, because halo does not fetch it', () => {
+  const failed = { command: 'npm test', tail: "ENOENT: '/workspace/tests/suite/a.json'" };
+  const said = explainOutput('gate', { ...failed, submodules: ['docs', 'tests/suite'] });
+  expect(said).toBe('tests/suite is a submodule, which halo does not fetch');
+  expect(explainOutput('gate', { ...failed, submodules: ['docs'] })).toBeUndefined();
+});
+
 describe('the reason why setup cannot download', () => {
   it('names the setting that allows it', () => {
     const nothing = { registries: [], allow: [] };

@@ -19,6 +19,7 @@ import {
   type TestChanges,
 } from '../../../core/test-report/test-report.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
+import { listFiles } from '../../../git/objects/trees.ts';
 import { defined } from '../../../lib/guards.ts';
 import { openLayer } from '../../snapshot/open-layer.ts';
 import { runCommands, setupAndGates, type EndedCommand, type NextCommand } from '../../workspace/run-commands.ts';
@@ -147,7 +148,7 @@ interface GateFacts {
 
 /** Records a gate, and ends the attempt unless it exited 0. */
 async function recordGate(
-  { config, worker, identity, journal, inputs: { state, story } }: Attempt,
+  { config, worker, identity, journal, resources, signal, inputs: { state, story, base } }: Attempt,
   ended: EndedCommand,
   { log, restored, baseline }: GateFacts,
 ): Promise<GateProof> {
@@ -159,7 +160,8 @@ async function recordGate(
   if (exit.exitCode !== 0) {
     const { answered } = storyOf(state, story.id);
     const brokenBase = resolveBrokenBase(config.tests.brokenBase, { ...defined({ task: state.task }), answered });
-    throw gateFailed(config, ended, { failed, restored, onBase: await baseline.results(), brokenBase });
+    const submodules = await listSubmodules({ gitDir: resources.mirrorDir, commit: base, signal });
+    throw gateFailed(config, ended, { failed, restored, onBase: await baseline.results(), brokenBase, submodules });
   }
   return { command, exitCode: exit.exitCode, ms: exit.ms, sha256 };
 }
@@ -232,6 +234,10 @@ function describeLost({ removed, skipped, emptied }: TestChanges): string {
     .join(', ');
 }
 
+async function listSubmodules(place: Parameters<typeof listFiles>[0]): Promise<string[]> {
+  return (await listFiles(place, ({ mode }) => mode === '160000')).map(({ path }) => path);
+}
+
 /** What is known about a gate in addition to its exit. */
 export interface GateHistory {
   /** The failed tests, if its output names them. */
@@ -242,6 +248,8 @@ export interface GateHistory {
   onBase: GateResults | undefined;
   /** What happens if the gate fails there in the same way. */
   brokenBase: BrokenBaseMode;
+  /** The submodules of the base, whose folders are empty unless setup has filled them. */
+  submodules?: readonly string[];
 }
 
 const MAY_REPAIR = 'Is the agent to repair it? Otherwise cancel the story, and start a new run after repairing it.';
@@ -253,7 +261,7 @@ const REPAIRS = ['Repair it as part of this story.', 'Do not repair it: what mad
 export function gateFailed(
   { limits, image }: Pick<Config, 'limits' | 'image'>,
   { command, exit, tail }: Pick<EndedCommand, 'command' | 'exit' | 'tail'>,
-  { failed, restored, onBase, brokenBase }: GateHistory,
+  { failed, restored, onBase, brokenBase, submodules = [] }: GateHistory,
 ): AttemptEnded {
   const what = `gate \`${command}\``;
   const base = onBase?.gates.find((gate) => gate.command === command);
@@ -266,7 +274,7 @@ export function gateFailed(
   const before = restored === undefined ? '' : `; halo had ${describeRestored(restored)}`;
   const tests = failed === undefined ? '' : `${describeFailedTests(failed)}; `;
   // The command comes last, because it may be long.
-  const said = explainOutput('gate', { command, tail });
+  const said = explainOutput('gate', { command, tail, submodules });
   const hint = said === undefined ? '' : `; ${said}`;
   const why = `${tests}gate ${describeExit(exit, limits, tail)}${describeBase()}${before}${hint}: \`${command}\``;
   const log = failed === undefined ? tail : `${failedTestsLines(failed).join('\n')}\n\n${tail}`;
