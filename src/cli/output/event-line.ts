@@ -3,7 +3,8 @@ import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import type { FallbackModel } from '../../core/failure/model-use.ts';
 import { eventIs } from '../../core/journal/events.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
-import type { RunState } from '../../core/run/state.ts';
+import { PROGRESS } from '../../core/run/progress.ts';
+import { needsPerson, type RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { describeEvent } from '../../core/transcript/transcript.ts';
 import type { Paint } from '../../core/transcript/transcript-line.ts';
@@ -56,10 +57,15 @@ function textOf(
         };
       }
       const [why = ''] = event.summary.split('\n');
-      const word = event.verdict === 'failed' ? 'failed' : 'needs a human:';
+      const { word, tone } = PROGRESS[event.verdict];
       return {
-        tone: event.verdict === 'failed' ? 'bad' : 'warn',
-        text: [id, word, safeLine(why, MAX_TEXT_LENGTH), ...facts].join(' '),
+        tone,
+        text: [
+          id,
+          needsPerson({ progress: event.verdict }) ? `${word}:` : word,
+          safeLine(why, MAX_TEXT_LENGTH),
+          ...facts,
+        ].join(' '),
       };
     }
     case 'story.started':

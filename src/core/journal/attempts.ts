@@ -8,7 +8,8 @@ import type { TestChanges } from '../test-report/test-report.ts';
 import { omit } from '../run/state.ts';
 import { msBetween } from '../text/format-elapsed.ts';
 import { countedUsage, isMeteredAfter, isNothing } from './counted-usage.ts';
-import type { AttemptRef, CommandResult, PromptPart, Verdict } from './event-parts.ts';
+import type { AttemptRef, CommandResult, PromptPart } from './event-parts.ts';
+import type { Verdict } from '../run/progress.ts';
 import type { JournalEvent } from './events.ts';
 import type { Phase } from './phase.ts';
 

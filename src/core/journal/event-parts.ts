@@ -1,11 +1,10 @@
 import type { FailureSign } from '../failure/breaker.ts';
 import type { FailureCause, FailureClass, LimitKey, RetryRule } from '../failure/failure.ts';
+import type { Verdict } from '../run/progress.ts';
 import type { FailedTests } from '../test-report/failed-tests.ts';
 
 /** The version of the journal's schema; increased when the meaning of an event changes. */
 export const JOURNAL_VERSION = 1;
-
-export type Verdict = 'passed' | 'failed' | 'needs_human';
 
 /** A part of a prompt, with the tokens that are in it and those that were cut. */
 export interface PromptPart {

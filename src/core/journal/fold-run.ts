@@ -10,7 +10,8 @@ import { FINDINGS, omit, type NotedCommit, type RunState, type StoryState } from
 import { applyControlEvent, markCancelled, reopenRun } from './control-events.ts';
 import { countedUsage, isMeteredAfter } from './counted-usage.ts';
 import { msBetween } from '../text/format-elapsed.ts';
-import { JOURNAL_VERSION, type HeldCommit, type Verdict } from './event-parts.ts';
+import type { Verdict } from '../run/progress.ts';
+import { JOURNAL_VERSION, type HeldCommit } from './event-parts.ts';
 import type { JournalEntry, JournalEvent } from './events.ts';
 import {
   afterEnd,

@@ -1,6 +1,8 @@
 import { describeWarning } from '../budget.ts';
 import type { JournalEvent } from '../journal/events.ts';
 import { commandOf, nextSteps } from '../run/next-steps.ts';
+import { PROGRESS } from '../run/progress.ts';
+import { isQuestion } from '../run/questions.ts';
 import { isUndecided, type RunState } from '../run/state.ts';
 import { safeLine } from '../text/safe-text.ts';
 import { mayUseRepository } from '../access/access.ts';
@@ -173,14 +175,16 @@ function describeStory(
   switch (verdict) {
     case 'passed':
       return { type: 'story.passed', what: `${name} has landed`, text: summary, story };
-    case 'needs_human':
-      return { type: 'story.question', what: `${name} has a question`, text: summary, story, stopReason };
     case 'failed': {
       // Not while a retry follows.
       const isOver = stories.find(({ id }) => id === story)?.progress === 'failed';
       return isOver
         ? { type: 'story.failed', what: `${name} has failed`, text: summary, story, stopReason }
         : undefined;
+    }
+    default: {
+      const says = isQuestion({ progress: verdict }) ? 'has a question' : PROGRESS[verdict].says;
+      return { type: 'story.question', what: `${name} ${says}`, text: summary, story, stopReason };
     }
   }
 }

@@ -6,7 +6,7 @@ import { canAnswer, canRetry, isOpenStory } from './actions.ts';
 import { failedNeeds } from './run-dependencies.ts';
 import { isQuestion } from './questions.ts';
 import { isExhausted } from './plan.ts';
-import { currentDecision, decisiveStory, type RunState, type StoryState } from './state.ts';
+import { currentDecision, decisiveStory, needsPerson, type RunState, type StoryState } from './state.ts';
 
 /** Something that a person can do next. A command is one form of it, a button another. */
 export interface NextStep {
@@ -111,7 +111,7 @@ function lookingAt(story: StoryState, runId: string): NextStep[] {
   const { id, failedLog, stopReason, attempts } = story;
   if (attempts === 0) return [];
   const logs = { do: 'logs', runId, story: id } as const;
-  if (isQuestion(story)) return [{ ...logs, why: 'see what it did before it asked' }];
+  if (needsPerson(story)) return [{ ...logs, why: 'see what it did before it asked' }];
   if (stopReason === 'APPROVAL_DENIED') return [{ ...logs, why: 'see what it did' }];
   const failed: NextStep = { ...logs, why: 'see what went wrong' };
   return failedLog === undefined

@@ -28,6 +28,8 @@ interface ProgressRow {
    */
   issue: 'landed' | 'failed' | 'running' | 'stopped' | 'open' | 'none';
   is: readonly StoryTrait[];
+  /** An attempt can end with it. */
+  verdict?: true;
 }
 
 /**
@@ -45,15 +47,15 @@ export const PROGRESS = {
   },
   passed: {
     ...{ group: 'done', mark: '✓', tone: 'good', word: 'passed', says: 'has landed' },
-    ...{ issue: 'landed', is: ['measured'] },
+    ...{ issue: 'landed', is: ['measured'], verdict: true },
   },
   failed: {
     ...{ group: 'stuck', mark: '✗', tone: 'bad', word: 'failed', says: 'has failed' },
-    ...{ issue: 'failed', is: ['stops', 'retried', 'measured', 'begun'] },
+    ...{ issue: 'failed', is: ['stops', 'retried', 'measured', 'begun'], verdict: true },
   },
   needs_human: {
     ...{ group: 'stuck', mark: '?', tone: 'warn', word: 'needs a human', says: 'needs a human' },
-    ...{ issue: 'failed', is: ['asks', 'stops', 'retried', 'measured', 'undecided', 'begun'] },
+    ...{ issue: 'failed', is: ['asks', 'stops', 'retried', 'measured', 'undecided', 'begun'], verdict: true },
   },
   /** Already done in the PRD. */
   done: {
@@ -73,6 +75,11 @@ export const PROGRESS = {
 } as const satisfies Record<string, ProgressRow>;
 
 export type StoryProgress = keyof typeof PROGRESS;
+
+/** The result of an attempt. */
+export type Verdict = {
+  [Each in StoryProgress]: (typeof PROGRESS)[Each] extends { verdict: true } ? Each : never;
+}[StoryProgress];
 
 export const STORY_PROGRESS = Object.keys(PROGRESS) as [StoryProgress, ...StoryProgress[]];
 

@@ -1,6 +1,8 @@
 import type { JSX } from 'preact';
 import type { Feedback } from '../../core/review/feedback.ts';
-import { isUnchanged, type RunState, type StoryState } from '../../core/run/state.ts';
+import { PROGRESS } from '../../core/run/progress.ts';
+import { isQuestion } from '../../core/run/questions.ts';
+import { isUnchanged, needsPerson, type RunState, type StoryState } from '../../core/run/state.ts';
 import { safeText } from '../../core/text/safe-text.ts';
 import { ClockTime } from '../page/clock-time.tsx';
 import { EmptyState } from '../page/page-parts.tsx';
@@ -65,7 +67,8 @@ function outcomeOfStory(story: StoryState): Outcome | undefined {
       text,
     };
   if (progress === 'cancelled') return { tone: '', title: `${id} was cancelled.`, text: stays };
-  if (progress === 'needs_human' && held === undefined) return { tone: '', title: `${id} waits for an answer.`, text };
+  if (isQuestion(story)) return { tone: '', title: `${id} waits for an answer.`, text };
+  if (needsPerson(story) && held === undefined) return { tone: '', title: `${id} ${PROGRESS[progress].says}.`, text };
   return undefined;
 }
 

@@ -1,5 +1,5 @@
 import type { KeptTests } from '../../core/review/tests-first.ts';
-import { storyOf } from '../../core/run/state.ts';
+import { needsPerson, storyOf } from '../../core/run/state.ts';
 import { holdCommit, openHeldRepository, readHeldCommit } from '../../git/commit/held-commits.ts';
 import { mergeOnto } from '../../git/land/merge-commits.ts';
 import { sendCommit } from '../../git/mirror/send-commit.ts';
@@ -16,7 +16,8 @@ import type { Candidate } from './work.ts';
  * of an import, and it lands only as part of a change that passes the gates. Returns the end of the attempt.
  */
 export async function keepLeftWork(attempt: Attempt, end: unknown, left: Candidate | undefined): Promise<unknown> {
-  if (!(end instanceof AttemptEnded) || end.outcome.verdict !== 'needs_human' || left === undefined) return end;
+  if (!(end instanceof AttemptEnded) || !needsPerson({ progress: end.outcome.verdict }) || left === undefined)
+    return end;
   // A replay keeps nothing.
   if (attempt.journal === SILENT_JOURNAL || attempt.task === 'refactor') return end;
   const { candidateDir, mirrorDir } = attempt.resources;
