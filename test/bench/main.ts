@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { measureCold } from './cold.ts';
 import { measureDashboard } from './dashboard-load.ts';
+import { measureFigures } from './figures.ts';
 import { measureGrowth } from './growth.ts';
 import { measureLongRun } from './long-run.ts';
 import { measureOutput } from './output.ts';
@@ -14,6 +15,7 @@ import { measureWarm } from './warm.ts';
 const BENCHMARKS = {
   cold: measureCold,
   dashboard: measureDashboard,
+  figures: measureFigures,
   growth: measureGrowth,
   'long-run': measureLongRun,
   output: measureOutput,

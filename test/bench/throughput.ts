@@ -49,7 +49,7 @@ export async function measureThroughput({ rounds, json }: { rounds: number; json
   print({ measured, rssStartMiB, json });
 }
 
-async function timeHalo(halo: TestHalo, roots: string[]): Promise<number> {
+export async function timeHalo(halo: TestHalo, roots: string[]): Promise<number> {
   const started = performance.now();
   const submitted = (
     await halo.operations.submit({
