@@ -135,7 +135,7 @@ function storyRow(story: StoryState, { dry, planning }: RunState): Row[] {
         ? [['passed', id, 'no change needed', title]]
         : [['landed', story.commit.slice(0, 7), id, title]];
     case 'cancelled':
-      return [['left out', id, title]];
+      return [[story.attempts > 0 ? 'cancelled' : 'left out', id, title]];
     default:
       return isIn('stuck', story) ? outcomeRows(story) : [];
   }

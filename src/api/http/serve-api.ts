@@ -100,8 +100,10 @@ export async function serveApi(options: ServeOptions): Promise<Served> {
     ...(mcp && { mcp }),
   });
   const url = await app.listen(address).catch((cause: NodeJS.ErrnoException) => {
-    throw new HaloError('USAGE', `halo cannot listen on ${options.listen} (${cause.code ?? cause.message}).`, {
-      hint: 'Choose another address with --listen host:port.',
+    const isUsed = cause.code === 'EADDRINUSE';
+    const why = isUsed ? 'another program uses this port' : (cause.code ?? cause.message);
+    throw new HaloError('USAGE', `halo cannot listen on ${options.listen}: ${why}.`, {
+      hint: `${isUsed ? 'If halo is already running there, use or stop it. Otherwise choose' : 'Choose'} another address with --listen host:port.`,
       cause,
     });
   });

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import { applyEvent } from '../../core/journal/fold-run.ts';
 import type { RunState } from '../../core/run/state.ts';
@@ -44,6 +45,8 @@ class RunWatcher {
   constructor(store: WatchedStore, watch: WatchRuns) {
     this.#store = store;
     this.#watch = watch;
+    // One listener for each run that is followed.
+    setMaxListeners(0, watch.signal);
   }
 
   async followChangedRuns(): Promise<void> {

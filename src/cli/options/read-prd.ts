@@ -18,7 +18,7 @@ const MAX_BYTES = 8 * 1024 * 1024;
 
 /** The PRD's path and bytes, of a file or a folder; `-` is stdin, and a name is a PRD of this project. Throws PRD_UNREADABLE and USAGE. */
 export async function readPrd(file: string, io: Input): Promise<PrdFile> {
-  const hint = 'Pass a PRD file, e.g. `halo run prd.json`, or a name from `halo prd list`.';
+  const hint = 'Check the path. `halo prd list` lists the PRDs that halo knows, `halo prd new <name>` creates one.';
   const named = file === '-' ? undefined : await findByName(file, io.cwd);
   return readInput(named ?? file, { what: 'PRD', hint }, io);
 }

@@ -66,7 +66,7 @@ export function toDockerError(error: unknown, what: string): HaloError {
       hint:
         code === 'EACCES'
           ? 'Add this user to the docker group, which may use the Docker socket, or set DOCKER_HOST.'
-          : 'Start the Docker engine, or set DOCKER_HOST; `halo doctor` checks it.',
+          : 'Start the Docker engine, or set DOCKER_HOST.',
       cause: error,
     });
   }

@@ -86,7 +86,9 @@ export function Dashboard({ person }: { person: Person }): JSX.Element {
             />
           )}
           {screen !== 'run' && !SCREENS.some(({ path }) => path === screen) && (
-            <EmptyState title="There is no such screen." />
+            <EmptyState title="There is no such screen.">
+              Go to <a href="#/">Now</a>.
+            </EmptyState>
           )}
         </Guarded>
         <TimeZoneNote />

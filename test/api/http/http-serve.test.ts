@@ -56,7 +56,7 @@ describe('serveApi', () => {
     const listen = new URL(first.url).host;
     await expect(serveApi({ operations, listen, host: host() })).rejects.toMatchObject({
       code: 'USAGE',
-      message: `halo cannot listen on ${listen} (EADDRINUSE).`,
+      message: `halo cannot listen on ${listen}: another program uses this port.`,
     });
     await first.close();
   });
