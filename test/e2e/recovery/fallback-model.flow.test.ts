@@ -74,7 +74,7 @@ describe('a fallback model', () => {
         .map(({ model: name }) => name),
     ).toEqual(['o', 'o']);
     expect(halo.readFile(state.runId, 'agent.log')).toMatch(
-      /attempt 1, on [0-9a-f]{7}, with the model o: The model provider allows no request to the model "m" before/,
+      /attempt 1, on [0-9a-f]{7}, with the model o: The model provider allows no request to the model "m" yet/,
     );
     expect(repository.git('log', '-1', '--format=%B%n%N', '--notes=halo', `halo/${state.runId}`)).toMatch(
       /Halo-Agent: command o[^]*"model": ?"o"/,
