@@ -59,9 +59,8 @@ describe('the screen Inbox', skipFor(!hasChromium && 'chromium is missing'), () 
     await home.addLandedRun('donerun1');
     await home.addHeldRun('heldrun1');
     await signIn();
-    const tile = (name: string) => page.locator('.figures > div', { hasText: name });
-    await tile('Results to land').getByText('1', { exact: true }).waitFor();
-    await tile('Waiting for a person').getByText('1', { exact: true }).waitFor();
+    await page.getByRole('link', { name: '1 result to land' }).waitFor();
+    await page.getByRole('link', { name: '1 waits for a person' }).waitFor();
     await show('inbox', 'Inbox');
     await page.getByRole('button', { name: 'Approve' }).waitFor();
     const results = page.getByRole('region', { name: 'Results to land' });

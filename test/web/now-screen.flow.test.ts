@@ -1,4 +1,6 @@
+import { randomBytes } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { newRunId } from '../../src/lib/run-id.ts';
 import { registerWorker } from '../../src/store/process-registry.ts';
 import { startTakingWorker } from '../support/halo/taking-worker.ts';
 import { asked, created, succeeded } from '../support/journal.ts';
@@ -6,6 +8,9 @@ import { hasChromium } from '../support/network/chromium.ts';
 import { useDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
 
 import { skipFor } from '../support/skip.ts';
+
+const ended = (runId: string) =>
+  [created(runId), { type: 'run.ended', stopReason: 'USER_ABORT', detail: 'cancelled' }] as const;
 
 describe('the screen Now', skipFor(!hasChromium && 'chromium is missing'), () => {
   const dashboard = useDashboard();
@@ -20,37 +25,69 @@ describe('the screen Now', skipFor(!hasChromium && 'chromium is missing'), () =>
   it('finds runs by their texts and by what they do, and shows more on request', async () => {
     for (let n = 10; n < 65; n++) await home.addRun([created(`queued${n}`, 1)]);
     await home.addRunningRun('running1', 1);
-    const cards = page.locator('main .runs > li');
+    const rows = page.locator('main .run-list > li');
     await page.getByText('50 of 56 runs').waitFor();
     // The list may have read the run before its story started; it looks again within a second.
-    await page.locator('.figures > div', { hasText: 'Running stories' }).getByText('1', { exact: true }).waitFor();
-    expect(await cards.first().innerText()).toContain('running1');
+    await page.getByRole('link', { name: '1 running story' }).waitFor();
+    expect(await rows.first().innerText()).toContain('running1');
     await page.getByRole('button', { name: 'Show more' }).click();
     await page.getByText('queued10').waitFor();
-    expect(await cards.count()).toBe(56);
+    expect(await rows.count()).toBe(56);
     await page.keyboard.press('/');
     await page.keyboard.type('shop queued42');
     await page.getByText('queued10').waitFor({ state: 'detached' });
-    expect(await cards.count()).toBe(1);
-    await page.getByLabel('Find runs').fill('');
-    await page.getByLabel('running', { exact: true }).check();
+    await page.getByText('1 of 1 run').waitFor();
+    expect(await rows.locator('mark').allInnerTexts()).toEqual(['shop', 'queued42']);
+    await page.getByRole('button', { name: 'Clear' }).click();
+    await page.getByRole('link', { name: '1 running story' }).click();
     await page.getByText('queued42').waitFor({ state: 'detached' });
-    expect(await cards.count()).toBe(1);
+    expect(await rows.count()).toBe(1);
+    await page.getByRole('link', { name: '1 running story' }).click();
+    await page.getByText('50 of 56 runs').waitFor();
   });
 
-  it('counts ended runs with a question among those that wait, not among the ended ones', async () => {
+  it('finds runs of the server that are older than those that it follows, and the story that matches', async () => {
+    const [then, now] = [new Date('2029-12-01T10:00:00Z'), new Date('2030-01-01T00:00:00Z')];
+    home.setTime(then);
+    const old = created(newRunId(then, randomBytes));
+    const titled = old.prd.stories.map((story, index) => ({
+      ...story,
+      title: index === 1 ? 'Rotate signing keys' : 'Sum',
+    }));
+    await home.addRun([{ ...old, prd: { ...old.prd, stories: titled } }, ...succeeded(old.runId).slice(1)]);
+    home.setTime(now);
+    for (let n = 0; n < 100; n++) await home.addRun(ended(newRunId(now, randomBytes)));
+    await page.reload();
+    await page.getByText('50 of 101 runs').waitFor();
+    await page.getByRole('button', { name: 'Show more' }).click();
+    await page.getByText('100 of 101 runs').waitFor();
+    await page.getByRole('button', { name: 'Show more' }).click();
+    await page.getByText('101 of 101 runs').waitFor();
+    await page.getByText(old.runId).waitFor();
+    await page.getByLabel('Find runs').fill('signing ROTATE');
+    const row = page.locator('main .run-list > li');
+    await page.getByText('1 of 1 run').waitFor();
+    expect(await row.locator('mark').allInnerTexts()).toEqual(['Rotate', 'signing']);
+    await row.getByRole('link', { name: /^US-002 Rotate signing keys: / }).waitFor();
+    await page.getByLabel('From').fill('2029-12-02');
+    await page.getByText('No run matches.').waitFor();
+    await page.getByLabel('From').fill('2029-11-30');
+    await page.getByLabel('to', { exact: true }).fill('2029-12-02');
+    await row.waitFor();
+    await page.reload();
+    await page.getByText('1 of 1 run').waitFor();
+    expect(page.url()).toMatch(/#\/\?find=signing\+ROTATE&from=2029-11-30&to=2029-12-02$/);
+    await page.getByLabel('State').selectOption('Failed');
+    await page.getByText('No run matches.').waitFor();
+  });
+
+  it('counts ended runs with a question among those that wait', async () => {
     await home.addRun(succeeded('donerun1'));
     await home.addRun([created('asking01', 1), { type: 'run.started' }, ...asked('US-001')]);
-    const cards = page.locator('main .runs > li');
     await page.getByText('asking01').waitFor();
-    const tile = page.locator('.figures > div', { hasText: 'Waiting for a person' });
-    await tile.getByText('1', { exact: true }).waitFor();
-    await page.getByLabel('waiting', { exact: true }).check();
+    await page.getByRole('link', { name: '1 waits for a person' }).click();
     await page.getByText('donerun1').waitFor({ state: 'detached' });
-    expect(await cards.count()).toBe(1);
-    await page.getByLabel('ended', { exact: true }).check();
-    await page.getByText('asking01').waitFor({ state: 'detached' });
-    await page.getByText('donerun1').waitFor();
+    expect(await page.locator('main .run-list > li').count()).toBe(1);
   });
 
   it('says once, on top, that no worker is running', async () => {
@@ -61,7 +98,7 @@ describe('the screen Now', skipFor(!hasChromium && 'chromium is missing'), () =>
     await page.getByText('queued01').waitFor();
     const text = await page.locator('main').innerText();
     expect(text.match(/no worker is running/gi)).toHaveLength(1);
-    expect(text.indexOf('No worker is running')).toBeLessThan(text.search(/open runs/i));
+    expect(text.indexOf('No worker is running')).toBeLessThan(text.indexOf('open runs'));
   });
 
   it('drains and resumes a worker, and says that queued stories wait', async () => {

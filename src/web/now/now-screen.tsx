@@ -1,20 +1,16 @@
 import type { JSX } from 'preact';
-import { isIn } from '../../core/run/progress.ts';
 import { useMemo, useState } from 'preact/hooks';
 import type { WorkerView } from '../../api/operations/schemas.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
-import { formatUsd } from '../../core/budget.ts';
-import type { StoryState } from '../../core/run/state.ts';
-import { safeLine } from '../../core/text/safe-text.ts';
-import { asksPerson, inboxItems, type InboxItem } from '../../view/inbox.ts';
-import { MissingWorker, WorkerList } from './worker-list.tsx';
-import { ClockRange } from '../page/clock-time.tsx';
-import { ChoiceOfOne, EmptyState, Figure, Problem, type Person } from '../page/page-parts.tsx';
+import { isIn } from '../../core/run/progress.ts';
+import { asksPerson, inboxItems } from '../../view/inbox.ts';
+import { isWorking } from '../../view/story-words.ts';
+import { EmptyState, Problem, type Person } from '../page/page-parts.tsx';
 import { readJson, useLoaded } from '../page/read-server.ts';
-import { runWords, storyCount, timeText } from '../../view/run-words.ts';
-import { cellOf, isWorking, storyWords, workText } from '../../view/story-words.ts';
-import { whyRunWaits } from '../../view/waiting.ts';
-import { useAddressQuery } from '../page/address-query.ts';
+import { useOlderRuns } from './older-runs.ts';
+import { isActive, isFiltered, isListed, SHOWN, useRunFilter, type RunFilter, type Shown } from './run-filter.ts';
+import { RunRow } from './run-row.tsx';
+import { MissingWorker, WorkerList } from './worker-list.tsx';
 
 interface NowProps {
   runs: readonly ListedRun[] | undefined;
@@ -25,9 +21,9 @@ interface NowProps {
 /** Drawn without a request for more. */
 const PAGE = 50;
 
-/** Open runs with their stories, the newest ended runs, and the workers. */
+/** Open and ended runs with their stories, and the workers. */
 export function NowScreen({ runs, now, person }: NowProps): JSX.Element {
-  const [{ shown, text }, setFilter] = useRunFilter();
+  const [filter, setFilter, linkTo] = useRunFilter();
   const [limit, setLimit] = useState(PAGE);
   const [changes, setChanges] = useState(0);
   const { value, problem } = useLoaded(
@@ -35,13 +31,18 @@ export function NowScreen({ runs, now, person }: NowProps): JSX.Element {
     () => readJson<{ workers: WorkerView[] }>('/v1/workers'),
     true,
   );
-  const sorted = useMemo(() => [...(runs ?? [])].sort(byActivity), [runs]);
-  const { asking, toLand } = useMemo(() => sortByItems(sorted), [sorted]);
+  const older = useOlderRuns(filter, runs && oldestEnded(runs));
+  const all = useMemo(() => [...(runs ?? []), ...older.runs].sort(byActivity), [runs, older.runs]);
+  const asking = useMemo(() => new Set(all.filter((run) => inboxItems(run, all).some(asksPerson))), [all]);
   const found = useMemo(
-    () => sorted.filter((run) => isShown(run, asking.has(run), shown) && matches(run, text)),
-    [sorted, asking, shown, text],
+    () => all.filter((run) => older.runs.includes(run) || isListed(run, asking.has(run), filter)),
+    [all, asking, filter.shown, filter.find, filter.from, filter.to],
   );
   const page = found.slice(0, limit);
+  const change = (next: Partial<RunFilter>) => {
+    setFilter(next);
+    setLimit(PAGE);
+  };
   return (
     <>
       <h1>Now</h1>
@@ -55,42 +56,27 @@ export function NowScreen({ runs, now, person }: NowProps): JSX.Element {
       {runs !== undefined && runs.length > 0 && (
         <>
           {value !== undefined && <MissingWorker runs={runs} workers={value.workers} />}
-          <Counts runs={runs} asking={asking.size} toLand={toLand.size} workers={value?.workers} />
-          <div class="tools filter">
-            <ChoiceOfOne
-              label="Runs"
-              options={SHOWN.map((name) => ({ value: name, name }))}
-              value={shown}
-              onChange={(next) => {
-                setFilter({ shown: next, text });
-                setLimit(PAGE);
-              }}
-            />
-            <input
-              type="search"
-              aria-label="Find runs"
-              placeholder="Project, story, repository, user, state or id"
-              value={text}
-              onInput={({ currentTarget }) => setFilter({ shown, text: currentTarget.value })}
-            />
-          </div>
-          {found.length === 0 && <EmptyState title="No run matches." />}
+          <Counts {...{ runs, asking, workers: value?.workers, shown: filter.shown, linkTo }} />
+          <FilterBar filter={filter} onChange={change} />
+          {older.problem !== undefined && <Problem problem={older.problem} />}
+          {found.length === 0 && older.left === undefined && <EmptyState title="Searching all runs …" />}
+          {found.length === 0 && older.left === 0 && <EmptyState title="No run matches." />}
         </>
       )}
-      <ul class="runs">
+      <ul class="run-list" aria-label="Runs">
         {page.map((run) => (
-          <RunCard key={run.runId} run={run} now={now} needsPerson={asking.has(run)} />
+          <RunRow key={run.runId} run={run} now={now} isAsking={asking.has(run)} find={filter.find} />
         ))}
       </ul>
-      {found.length > page.length && (
-        <div class="actions">
-          <button type="button" onClick={() => setLimit(limit + PAGE)}>
-            Show more
-          </button>
-          <span class="soft">
-            {page.length} of {found.length} runs
-          </span>
-        </div>
+      {page.length > 0 && (
+        <ShowMore
+          shown={page.length}
+          total={older.left === undefined ? undefined : found.length + older.left}
+          onMore={() => {
+            setLimit(limit + PAGE);
+            if (found.length < limit + PAGE) older.readMore();
+          }}
+        />
       )}
       <h2>Workers</h2>
       {problem !== undefined && <Problem problem={problem} />}
@@ -106,164 +92,124 @@ export function NowScreen({ runs, now, person }: NowProps): JSX.Element {
   );
 }
 
+/** The ended run that was submitted first; empty if there is none. */
+function oldestEnded(runs: readonly ListedRun[]): string {
+  return runs.reduce((oldest, { runId, status }) => {
+    const isOlder = status === 'ended' && (oldest === '' || runId < oldest);
+    return isOlder ? runId : oldest;
+  }, '');
+}
+
+/** How many runs there are, and a button for more of them. `total`: undefined until it is known. */
+function ShowMore({ shown, total, onMore }: { shown: number; total: number | undefined; onMore: () => void }) {
+  return (
+    <div class="actions">
+      {(total === undefined || total > shown) && (
+        <button type="button" disabled={total === undefined} onClick={onMore}>
+          Show more
+        </button>
+      )}
+      <span class="soft" role="status">
+        {total === undefined
+          ? `${shown} runs, looking for older ones …`
+          : `${shown} of ${total} ${total === 1 ? 'run' : 'runs'}`}
+      </span>
+    </div>
+  );
+}
+
+function FilterBar({ filter, onChange }: { filter: RunFilter; onChange: (next: Partial<RunFilter>) => void }) {
+  return (
+    <div class="tools filter" role="search">
+      <input
+        type="search"
+        aria-label="Find runs"
+        placeholder="Project, story, repository, user, state or id"
+        value={filter.find}
+        onInput={({ currentTarget }) => onChange({ find: currentTarget.value })}
+      />
+      <select
+        aria-label="State"
+        value={filter.shown}
+        onChange={({ currentTarget }) => onChange({ shown: currentTarget.value as Shown })}
+      >
+        {Object.entries(SHOWN).map(([value, { name }]) => (
+          <option key={value} value={value}>
+            {name}
+          </option>
+        ))}
+      </select>
+      <label>
+        From{' '}
+        <input
+          type="date"
+          value={filter.from}
+          onInput={({ currentTarget }) => onChange({ from: currentTarget.value })}
+        />
+      </label>
+      <label>
+        to{' '}
+        <input type="date" value={filter.to} onInput={({ currentTarget }) => onChange({ to: currentTarget.value })} />
+      </label>
+      {isFiltered(filter) && (
+        <button type="button" onClick={() => onChange({ shown: 'all', find: '', from: '', to: '' })}>
+          Clear
+        </button>
+      )}
+    </div>
+  );
+}
+
 interface CountsProps {
   runs: readonly ListedRun[];
-  /** The number of runs that wait for a person. */
-  asking: number;
-  /** The number of runs whose result is not on a branch yet. */
-  toLand: number;
+  /** The runs that cannot continue without a person. */
+  asking: ReadonlySet<ListedRun>;
   workers: readonly WorkerView[] | undefined;
+  shown: Shown;
+  linkTo: (shown: Shown) => string;
 }
 
-function Counts({ runs, asking, toLand, workers = [] }: CountsProps): JSX.Element {
+/** Counters, each a link to the list of what it counts; the one that is chosen leads back to all runs. */
+function Counts({ runs, asking, workers = [], shown, linkTo }: CountsProps): JSX.Element {
   const open = runs.filter(({ status }) => status !== 'ended');
-  const stories = open.flatMap((run) => run.stories);
-  const running = open.flatMap((run) => run.stories.filter((story) => isWorking(story, run))).length;
-  const delayed = stories.filter(({ waiting }) => waiting !== undefined).length;
+  const stories = open.flatMap((run) => run.stories.filter((story) => isWorking(story, run)));
+  const delayed = open.flatMap((run) =>
+    run.stories.filter((story) => story.waiting !== undefined && isIn('open', story)),
+  );
+  const left = runs.filter((run) => isListed(run, false, { shown: 'left', find: '', from: '', to: '' }));
   const slots = workers.reduce((sum, { slots = 0, busy = 0, draining }) => sum + (draining ? busy : slots), 0);
   const busy = workers.reduce((sum, worker) => sum + (worker.busy ?? 0), 0);
+  const counters: { to: Shown; count: number; name: string; more?: string }[] = [
+    { to: 'open', count: open.length, name: open.length === 1 ? 'open run' : 'open runs' },
+    {
+      ...{ to: 'running', count: stories.length, name: stories.length === 1 ? 'running story' : 'running stories' },
+      more: delayed.length === 0 ? '' : `${delayed.length} delayed`,
+    },
+    { to: 'person', count: asking.size, name: asking.size === 1 ? 'waits for a person' : 'wait for a person' },
+    { to: 'left', count: left.length, name: left.length === 1 ? 'result to land' : 'results to land' },
+  ];
   return (
-    <dl class="figures">
-      <Figure name="Open runs" value={String(open.length)} />
-      <Figure name="Running stories" value={String(running)} />
-      <Figure name="Waiting for a person" value={String(asking)} />
-      <Figure name="Results to land" value={String(toLand)} />
-      <Figure name="Waiting to retry" value={String(delayed)} />
-      <Figure
-        name="Workers"
-        value={String(workers.length)}
-        {...(slots > 0 && { more: `${busy} of ${slots} slots busy` })}
-      />
-    </dl>
-  );
-}
-
-/** Runs that work first, then other open runs. Sorting keeps the order of the server, the newest first. */
-function byActivity(a: ListedRun, b: ListedRun): number {
-  const rank = (run: ListedRun) => (run.status === 'ended' ? 2 : isActive(run) ? 0 : 1);
-  return rank(a) - rank(b);
-}
-
-function isActive(run: ListedRun): boolean {
-  return run.stories.some((story) => isWorking(story, run));
-}
-
-/** What the inbox has of the runs: those that cannot continue without a person, and those whose result can land. */
-function sortByItems(runs: readonly ListedRun[]): { asking: Set<ListedRun>; toLand: Set<ListedRun> } {
-  const having = (wanted: (item: InboxItem) => boolean) =>
-    new Set(runs.filter((run) => inboxItems(run, runs).some(wanted)));
-  return { asking: having(asksPerson), toLand: having(({ kind }) => kind === 'land') };
-}
-
-function isShown(run: ListedRun, isAsking: boolean, shown: Shown): boolean {
-  if (shown === 'all') return true;
-  if (shown === 'waiting' && isAsking) return true;
-  if (shown === 'ended') return run.status === 'ended' && !isAsking;
-  return run.status !== 'ended' && isActive(run) === (shown === 'running');
-}
-
-/** Whether each word is part of a text of the run. */
-function matches(run: ListedRun, text: string): boolean {
-  const stories = run.stories.map(({ id, title }) => `${id} ${title}`).join(' ');
-  const all =
-    `${run.project} ${run.runId} ${run.repo.source} ${run.user} ${runWords(run).text} ${stories}`.toLowerCase();
-  return text
-    .toLowerCase()
-    .split(/\s+/)
-    .every((word) => all.includes(word));
-}
-
-interface RunCardProps {
-  run: ListedRun;
-  now: string;
-  needsPerson: boolean;
-}
-
-function RunCard({ run, now, needsPerson }: RunCardProps): JSX.Element {
-  const words = runWords(run);
-  const waits = waitsOf(run);
-  return (
-    <li class="card">
-      <div class="line">
-        <a class="title" href={`#/run/${run.runId}`}>
-          {run.project === '' ? run.runId : safeLine(run.project)}
+    <nav class="counters" aria-label="Counters">
+      {counters.map(({ to, count, name, more = '' }) => (
+        <a key={to} href={linkTo(to === shown ? 'all' : to)} aria-current={to === shown ? 'true' : undefined}>
+          <b>{count}</b> {name}
+          {more !== '' && <span class="soft">, {more}</span>}
         </a>
-        <span class={`state ${words.tone}`}>{cellOf(words).text}</span>
-        <span>{storyCount(run)}</span>
-        <span>{timeText(run, now)}</span>
-        {run.endedAt !== undefined && (
+      ))}
+      <span>
+        <b>{workers.length}</b> {workers.length === 1 ? 'worker' : 'workers'}
+        {slots > 0 && (
           <span class="soft">
-            <ClockRange from={run.startedAt ?? run.createdAt} to={run.endedAt} />
+            , {busy} of {slots} slots busy
           </span>
         )}
-        {run.usage.costUsd !== undefined && <span>{formatUsd(run.usage.costUsd)}</span>}
-      </div>
-      <div class="line soft">
-        <code>{run.runId}</code>
-        <span>{safeLine(run.repo.source)}</span>
-        <span>{safeLine(run.user)}</span>
-      </div>
-      {needsPerson && (
-        <p class="waits warn">
-          Waits for a person: <a href="#/inbox">open the inbox</a>
-        </p>
-      )}
-      {waits.map((why) => (
-        <p key={why} class="waits warn">
-          {safeLine(why, 400)}
-        </p>
-      ))}
-      <StoryChips run={run} now={now} />
-    </li>
+      </span>
+    </nav>
   );
 }
 
-/** Why an open run makes no progress, one sentence per reason. A missing worker concerns all runs, so the screen says it once. */
-function waitsOf(run: ListedRun): string[] {
-  const reasons = whyRunWaits({ state: run, ...(run.heldBy && { heldBy: run.heldBy }) });
-  return reasons.map((reason) => reason.replaceAll('`', '').replace(/^./, (first) => first.toUpperCase()));
-}
-
-/** The stories of a run, each with its phase or what it waits for; of an ended run those that failed or need a person. */
-function StoryChips({ run, now }: { run: ListedRun; now: string }): JSX.Element | null {
-  const stories = run.status === 'ended' ? run.stories.filter((story) => isIn('stuck', story)) : run.stories;
-  if (stories.length === 0) return null;
-  return (
-    <ul class="chips" aria-label="Stories">
-      {stories.map((story) => (
-        <li key={story.id} class={`chip ${storyWords(story, run, now).tone}`}>
-          <a href={`#/run/${run.runId}/story/${encodeURIComponent(story.id)}`} title={safeLine(story.title)}>
-            <b>{safeLine(story.id)}</b>
-            {(isIn('stuck', story) || isWorking(story, run)) && <span class="chip-title">{safeLine(story.title)}</span>}
-            <span class="soft">{safeLine(storyNow(story, run, now), 400)}</span>
-          </a>
-        </li>
-      ))}
-    </ul>
-  );
-}
-
-function storyNow(story: StoryState, run: ListedRun, now: string): string {
-  const text = workText(story, run, now);
-  return story.waiting === undefined ? text : `${text}: ${story.waiting.why}`;
-}
-
-/** Which runs a list has; those that wait include runs that ended until a person decides. */
-const SHOWN = ['all', 'running', 'waiting', 'ended'] as const;
-type Shown = (typeof SHOWN)[number];
-
-interface RunFilter {
-  shown: Shown;
-  /** Words that are parts of the texts of a run. */
-  text: string;
-}
-
-/** The filter of the screen Now, which the address keeps. */
-function useRunFilter(): [filter: RunFilter, change: (next: RunFilter) => void] {
-  const [query, change] = useAddressQuery();
-  const shown = SHOWN.find((each) => each === query.get('runs')) ?? 'all';
-  return [
-    { shown, text: query.get('find') ?? '' },
-    (next) => change({ runs: next.shown === 'all' ? '' : next.shown, find: next.text }),
-  ];
+/** Runs that work first, then other open runs, each the newest first. */
+function byActivity(a: ListedRun, b: ListedRun): number {
+  const rank = (run: ListedRun) => (run.status === 'ended' ? 2 : isActive(run) ? 0 : 1);
+  return rank(a) - rank(b) || (a.createdAt < b.createdAt ? 1 : a.createdAt > b.createdAt ? -1 : 0);
 }

@@ -193,9 +193,7 @@ describe('a pause that a provider requests', () => {
     expect(early.length).toBeLessThanOrEqual(4);
     expect(model.times).toHaveLength(9);
     const logs = states.map(({ runId }) => halo.readFile(runId, 'agent.log')).join('\n');
-    expect(logs).toMatch(
-      /model\s+requests for m wait \S+(?: \S+)?: the provider asked for a pause/,
-    );
+    expect(logs).toMatch(/model\s+requests for m wait \S+(?: \S+)?: the provider asked for a pause/);
     expect(states.some(({ modelPause }) => modelPause?.why === 'provider')).toBe(true);
   });
 });

@@ -1,0 +1,52 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { ListedRun, ListedRuns } from '../../api/runs/limited-runs.ts';
+import { readJson, toRequestFailed, type RequestFailed } from '../page/read-server.ts';
+import { isFiltered, toQuery, type RunFilter } from './run-filter.ts';
+
+/** Read with one request. */
+const PAGE = 50;
+/** After the last change of a filter, in ms. */
+const DELAY_MS = 250;
+
+interface OlderRuns {
+  /** Newest first. */
+  runs: readonly ListedRun[];
+  /** How many match that are not read yet; undefined until the server has answered. */
+  left: number | undefined;
+  problem?: RequestFailed;
+  /** Of the next page. */
+  before: string | undefined;
+}
+
+const NONE: OlderRuns = { runs: [], left: undefined, before: undefined };
+
+/**
+ * The ended runs of the server that match and are older than those that the page follows, of which `oldest` is the last
+ * (undefined: not known yet; empty: none). With a filter, the first page is read, too.
+ */
+export function useOlderRuns(filter: RunFilter, oldest: string | undefined): OlderRuns & { readMore: () => void } {
+  const [found, setFound] = useState<OlderRuns>(NONE);
+  const latest = useRef(0);
+  const { shown, find, from, to } = filter;
+  const isKnown = oldest !== undefined;
+  const read = async (before: string | undefined, newest: number, known: readonly ListedRun[]) => {
+    const query = toQuery(filter, { newest, ...(before !== undefined && before !== '' && { before }) });
+    const turn = (latest.current += 1);
+    if (query === undefined) return setFound({ ...NONE, left: 0 });
+    try {
+      const { runs, omitted, next = before } = await readJson<ListedRuns>(`/v1/runs?${query}`);
+      // Another filter has been chosen.
+      if (turn === latest.current) setFound({ runs: [...known, ...runs], left: omitted.ended, before: next });
+    } catch (error) {
+      if (turn === latest.current) setFound((old) => ({ ...old, left: 0, problem: toRequestFailed(error) }));
+    }
+  };
+  useEffect(() => {
+    if (!isKnown) return undefined;
+    latest.current += 1;
+    setFound(NONE);
+    const timer = setTimeout(() => void read(oldest, isFiltered(filter) ? PAGE : 0, []), find === '' ? 0 : DELAY_MS);
+    return () => clearTimeout(timer);
+  }, [shown, find, from, to, isKnown]);
+  return { ...found, readMore: () => void read(found.before, PAGE, found.runs) };
+}
