@@ -28,7 +28,7 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
   it('starts at the top of the page, also if the page before was scrolled', async () => {
     for (let n = 10; n < 40; n++) await home.addRun([created(`queued${n}`, 1)]);
     await show('', 'Now');
-    const run = page.locator('main .runs > li').filter({ hasText: 'sample01' });
+    const run = page.locator('main .run-list > li').filter({ hasText: 'sample01' });
     const link = run.getByRole('link').first();
     await link.scrollIntoViewIfNeeded();
     expect(await page.evaluate('scrollY')).toBeGreaterThan(300);
@@ -42,9 +42,10 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
     const attempts = page.getByRole('region', { name: 'Attempts' });
     const row = attempts.getByRole('listitem').filter({ hasText: 'US-003 attempt 2' });
     await row.getByText('Apply coupons').waitFor();
-    const color = (place: string) =>
-      page.evaluate<string>(`getComputedStyle(document.querySelector('${place}')).backgroundColor`);
-    expect(await color('li:has(a[href$="US-003/attempt/2"]) .bar.gates')).toBe(await color('.swatch.failed'));
+    const bar = row.locator('.bar.gates');
+    expect(await bar.getAttribute('class')).toContain('failed');
+    expect(await bar.getAttribute('title')).toMatch(/^gates \S+, failed: open its log$/);
+    expect(await bar.getAttribute('href')).toBe('#/run/sample01/story/US-003/attempt/2/log');
     expect(await row.locator('.phases').textContent()).toMatch(/gates [^·]+, failed$/);
     const ended = page.locator('.facts > div', { hasText: 'Ended' }).locator('time');
     expect(await ended.getAttribute('title')).toMatch(/^2030-01-01 00:0\d:\d\d UTC$/);

@@ -116,6 +116,8 @@ export interface AttemptRecord extends AttemptRef {
   agent?: { agent: AgentId; model?: string };
   running?: RunningCommand;
   end?: AttemptEnd;
+  /** When the next attempt may begin, if a retry waits. ISO 8601 */
+  retryAt?: string;
   /** The latest one. */
   reply?: AttemptReply;
 }
@@ -223,6 +225,8 @@ function afterFact(known: AttemptRecord, event: AttemptEvent): AttemptRecord {
       const { log } = known.running?.kind === 'gate' ? known.running : { log: `${folderOf(known)}/1.log` };
       return { ...known, running: { ...runningOf(known, 'gate', log), command: event.command } };
     }
+    case 'retry.scheduled':
+      return { ...known, retryAt: event.notBefore };
     case 'story.merged':
       return { ...known, merged: event.onto };
     case 'network.asked':

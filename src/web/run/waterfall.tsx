@@ -6,6 +6,8 @@ import { safeLine } from '../../core/text/safe-text.ts';
 import { EmptyState } from '../page/page-parts.tsx';
 import { formatClock } from '../page/clock-time.tsx';
 import type { AttemptRecord } from '../../core/journal/attempts.ts';
+import type { Phase } from '../../core/journal/phase.ts';
+import { findGaps } from '../../view/attempt-gaps.ts';
 import { attemptWords } from '../../view/attempt-words.ts';
 
 interface WaterfallProps {
@@ -35,17 +37,24 @@ export function Waterfall({ runId, stories, attempts, now, isOpen }: WaterfallPr
   const place = (at: number) => `${((at - from) / (until - from)) * 100}%`;
   const ticks = toTicks(from, until);
   const phases = [...new Set(attempts.flatMap((each) => each.phases.map(({ phase }) => phase)))];
+  const colors = [...new Set(phases.map((phase) => PHASES[phase].color))];
+  const gaps = attempts.map((each) => findGaps(each, attemptBefore(attempts, each)));
   return (
     <div class="waterfall">
       <ul class="legend" aria-label="Phases">
-        {phases.map((phase) => (
-          <li key={phase}>
-            <span class={`swatch ${phase}`} /> {phase}
+        {colors.map((color) => (
+          <li key={color}>
+            <span class={`swatch ${color}`} /> {phases.filter((phase) => PHASES[phase].color === color).join(', ')}
           </li>
         ))}
         {attempts.some((each) => each.phases.some(({ failed }) => failed)) && (
           <li>
             <span class="swatch failed" /> failed
+          </li>
+        )}
+        {gaps.some((each) => each.length > 0) && (
+          <li>
+            <span class="swatch gap" /> waiting
           </li>
         )}
       </ul>
@@ -57,7 +66,7 @@ export function Waterfall({ runId, stories, attempts, now, isOpen }: WaterfallPr
         ))}
       </div>
       <ol>
-        {attempts.map((each) => {
+        {attempts.map((each, index) => {
           const { mark, tone, text } = attemptWords(each, isOpen);
           const end = each.end === undefined ? until : Date.parse(each.end.at);
           const title = stories?.find(({ id }) => id === each.story)?.title;
@@ -74,16 +83,35 @@ export function Waterfall({ runId, stories, attempts, now, isOpen }: WaterfallPr
                 {ticks.map(({ at }) => (
                   <span key={at} class="tick" style={{ left: place(at) }} />
                 ))}
-                {barsOf(each, end).map(({ phase, start, to, failed }) => (
+                {gaps[index]?.map((gap) => (
                   <span
+                    key={`${gap.why} ${gap.from}`}
+                    class="bar gap"
+                    title={`${gap.why} ${formatElapsed(gap.to - gap.from)}`}
+                    style={{ left: place(gap.from), width: `${((gap.to - gap.from) / (until - from)) * 100}%` }}
+                  >
+                    <span class="bar-name">{gap.why} </span>
+                    <span class="bar-time">{formatElapsed(gap.to - gap.from)}</span>
+                  </span>
+                ))}
+                {barsOf(each, end).map(({ phase, start, to, failed }) => (
+                  <a
                     key={`${phase} ${start}`}
-                    class={`bar ${phase}${failed === true ? ' failed' : ''}`}
+                    class={`bar ${PHASES[phase].color}${failed === true ? ' failed' : ''}`}
+                    href={`${storyAddress(runId, each.story, each.attempt)}/${PHASES[phase].tab}`}
+                    title={`${phase} ${formatElapsed(to - start)}${failed === true ? ', failed' : ''}: open its log`}
+                    // The page of the attempt has the same links.
+                    tabIndex={-1}
                     style={{ left: place(start), width: `${(Math.max(0, to - start) / (until - from)) * 100}%` }}
-                  />
+                  >
+                    <span class="bar-name">{phase} </span>
+                    <span class="bar-time">{formatElapsed(to - start)}</span>
+                  </a>
                 ))}
               </span>
               <span class="phases">
                 {formatClock(each.startedAt)}
+                {gaps[index]?.map(({ from: start, to, why }) => ` · ${why} ${formatElapsed(to - start)}`)}
                 {barsOf(each, end).map(
                   ({ phase, start, to, failed }) =>
                     ` · ${phase} ${formatElapsed(to - start)}${failed === true ? ', failed' : ''}`,
@@ -95,6 +123,24 @@ export function Waterfall({ runId, stories, attempts, now, isOpen }: WaterfallPr
       </ol>
     </div>
   );
+}
+
+/** The color of a phase, which those have in common that are steps of halo or of tests, and the tab with its output. */
+const PHASES: Record<Phase, { color: string; tab: 'agent' | 'log' }> = {
+  prepare: { color: 'own', tab: 'agent' },
+  setup: { color: 'setup', tab: 'log' },
+  tests: { color: 'tests', tab: 'agent' },
+  red: { color: 'tests', tab: 'agent' },
+  agent: { color: 'agent', tab: 'agent' },
+  export: { color: 'own', tab: 'agent' },
+  import: { color: 'own', tab: 'agent' },
+  gates: { color: 'gates', tab: 'log' },
+  refactor: { color: 'refactor', tab: 'agent' },
+  land: { color: 'land', tab: 'agent' },
+};
+
+function attemptBefore(attempts: readonly AttemptRecord[], { story, attempt }: AttemptRecord) {
+  return attempts.find((each) => each.story === story && each.attempt === attempt - 1);
 }
 
 /** The phases of an attempt; times are ms since 1970. One that is running ends at `end`. */

@@ -59,6 +59,7 @@ export function LogViewer(props: LogViewerProps): JSX.Element {
   const [place, setPlace] = useState<{ index: number } | undefined>(undefined);
   const [follows, setFollows] = useState(!startsAtTop && target === undefined);
   const shown = useRef(0);
+  const frame = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (target === undefined) return;
     setFollows(false);
@@ -70,6 +71,7 @@ export function LogViewer(props: LogViewerProps): JSX.Element {
     setAt(next);
     setFollows(false);
     setPlace({ index });
+    frame.current?.scrollIntoView({ block: 'nearest' });
   };
   useEffect(() => {
     setFound(undefined);
@@ -97,7 +99,7 @@ export function LogViewer(props: LogViewerProps): JSX.Element {
   const step = (by: number) => length > 0 && go((at + by + length) % length);
   const current = found?.lines[at];
   return (
-    <div class="log-frame">
+    <div class="log-frame" ref={frame}>
       <div class="log-tools">
         {children}
         <input
