@@ -15,8 +15,9 @@ interface KindRow {
   /** `?`: the run cannot continue without a person; `!`: something has stopped it; `+`: a result, which blocks nothing. */
   sign: '?' | '!' | '+';
   action: InboxAction;
-  /** The button of the action. */
+  /** The button of the action, and what it shows while it acts. */
   button: string;
+  doing: string;
   /** Who may do it. */
   access: Extract<Access, 'control' | 'operate'>;
   /** How a person begins. */
@@ -26,23 +27,23 @@ interface KindRow {
 /** What a person decides, as all surfaces show it. `inboxItems` says when. */
 export const INBOX = {
   answer: {
-    ...{ sign: '?', action: 'answer', button: 'Send the answer', access: 'control' },
+    ...{ sign: '?', action: 'answer', button: 'Send the answer', doing: 'Sending', access: 'control' },
     step: (item, run) => ({ do: 'answer', ...placeOf(item, run) }),
   },
   approval: {
-    ...{ sign: '?', action: 'decide', button: 'Approve', access: 'operate' },
+    ...{ sign: '?', action: 'decide', button: 'Approve', doing: 'Approving', access: 'operate' },
     step: (item, run) => ({ do: 'diff', ...placeOf(item, run) }),
   },
   breaker: {
-    ...{ sign: '!', action: 'reset', button: 'Reset', access: 'operate' },
+    ...{ sign: '!', action: 'reset', button: 'Reset', doing: 'Resetting', access: 'operate' },
     step: (_item, { runId }) => ({ do: 'reset', runId }),
   },
   budget: {
-    ...{ sign: '!', action: 'retry', button: 'Retry', access: 'control' },
+    ...{ sign: '!', action: 'retry', button: 'Retry', doing: 'Retrying', access: 'control' },
     step: (_item, run) => nextSteps(run)[0] ?? { do: 'status', runId: run.runId },
   },
   land: {
-    ...{ sign: '+', action: 'land', button: 'Land', access: 'operate' },
+    ...{ sign: '+', action: 'land', button: 'Land', doing: 'Landing', access: 'operate' },
     step: (_item, { runId }) => ({ do: 'land', runId }),
   },
 } satisfies Record<string, KindRow>;

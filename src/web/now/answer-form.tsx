@@ -65,7 +65,7 @@ export function AnswerForm({ path, story, question, options, onDone }: AnswerFor
       </label>
       <div class="line">
         <button type="button" class="good" ref={button} disabled={busy || isEmpty} aria-busy={busy} onClick={send}>
-          {INBOX.answer.button}
+          {busy ? `${INBOX.answer.doing} …` : INBOX.answer.button}
         </button>
         <span class="soft">
           <kbd>Ctrl</kbd> <kbd>Enter</kbd>

@@ -108,6 +108,7 @@ function BreakerCard({ entry: { breaker, canDecide }, onDone }: BreakerProps): J
         {canDecide ? (
           <ActionButton
             label={INBOX.breaker.button}
+            doing={INBOX.breaker.doing}
             shortcut={ACTION_KEYS.reset}
             path="/v1/breakers/reset"
             body={{ key }}
@@ -148,6 +149,7 @@ const ACTIONS: Record<InboxAction, (props: ActionsProps) => JSX.Element | null> 
       <>
         <ActionButton
           label={INBOX[kind].button}
+          doing={INBOX[kind].doing}
           shortcut={ACTION_KEYS.approve}
           tone="good"
           path={pathOf(run, 'approve')}
@@ -158,6 +160,7 @@ const ACTIONS: Record<InboxAction, (props: ActionsProps) => JSX.Element | null> 
         />
         <ActionButton
           label="Reject"
+          doing="Rejecting"
           shortcut={ACTION_KEYS.reject}
           tone="bad"
           path={pathOf(run, 'reject')}
@@ -173,6 +176,7 @@ const ACTIONS: Record<InboxAction, (props: ActionsProps) => JSX.Element | null> 
     return (
       <ActionButton
         label={INBOX[kind].button}
+        doing={INBOX[kind].doing}
         shortcut={ACTION_KEYS.land}
         tone="good"
         path={pathOf(run, 'land')}
@@ -186,6 +190,7 @@ const ACTIONS: Record<InboxAction, (props: ActionsProps) => JSX.Element | null> 
   retry: ({ entry: { run, kind, story }, onDone }) => (
     <ActionButton
       label={INBOX[kind].button}
+      doing={INBOX[kind].doing}
       shortcut={ACTION_KEYS.retry}
       path={pathOf(run, 'retry')}
       body={bodyOf(story)}
@@ -195,6 +200,7 @@ const ACTIONS: Record<InboxAction, (props: ActionsProps) => JSX.Element | null> 
   reset: ({ entry: { run, kind }, onDone }) => (
     <ActionButton
       label={INBOX[kind].button}
+      doing={INBOX[kind].doing}
       shortcut={ACTION_KEYS.reset}
       path="/v1/breakers/reset"
       body={{ key: `run:${run.runId}` }}

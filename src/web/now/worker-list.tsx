@@ -82,6 +82,7 @@ export function WorkerList({ workers, now, person, onChange }: WorkerListProps):
                 {takes === 'any' && (
                   <ActionButton
                     label={draining ? 'Resume' : 'Drain'}
+                    doing={draining ? 'Resuming' : 'Draining'}
                     path={`/v1/workers/${encodeURIComponent(id)}/${draining ? 'resume' : 'drain'}`}
                     name={`${draining ? 'Resume' : 'Drain'} ${safeLine(host)} process ${pid}`}
                     onDone={() => {

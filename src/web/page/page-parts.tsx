@@ -124,6 +124,8 @@ export function TextTable({ name, columns, children }: TextTableProps): JSX.Elem
 
 interface ActionButtonProps {
   label: string;
+  /** Shown from the press until the page shows the effect: `Approving`. */
+  doing: string;
   /** For screen readers, if the label does not say what it concerns; it starts with the label. */
   name?: string;
   path: string;
@@ -140,8 +142,19 @@ interface ActionButtonProps {
 
 /** A button that calls an operation, and shows why it failed. */
 export function ActionButton(props: ActionButtonProps): JSX.Element {
-  const { label, name, path, body, question, tone, shortcut, where, onDone } = props;
-  const { busy, problem, sent, run } = useAction(path, onDone);
+  const { label, doing, name, path, body, question, tone, shortcut, where, onDone } = props;
+  const [done, setDone] = useState<string>();
+  const { busy, problem, sent, run } = useAction(path, (result) => {
+    setDone(path);
+    onDone?.(result);
+  });
+  useEffect(() => {
+    if (done === undefined) return undefined;
+    const timer = setTimeout(() => setDone(undefined), MAX_EFFECT_MS);
+    return () => clearTimeout(timer);
+  }, [done]);
+  // After the answer of the server, the stream of the page shows the effect: another button, or none.
+  const isActing = busy || done === path;
   const [isAsking, setAsking] = useState(false);
   const demanded = problem?.unconfirmed;
   const confirmation = demanded && confirmationOfAll(sent ?? {}, demanded);
@@ -152,19 +165,19 @@ export function ActionButton(props: ActionButtonProps): JSX.Element {
         type="button"
         class={tone ?? ''}
         aria-label={name}
-        aria-disabled={busy}
-        aria-busy={busy}
+        aria-disabled={isActing}
+        aria-busy={isActing}
         data-key={shortcut}
         aria-keyshortcuts={shortcut}
         onClick={() => {
           // With `disabled`, it would lose the focus.
-          if (busy) return;
+          if (isActing) return;
           if (question === undefined) void run(body);
           else setAsking(true);
         }}
       >
-        {label}
-        {shortcut !== undefined && <kbd aria-hidden="true">{shortcut}</kbd>}
+        {isActing ? `${doing} …` : label}
+        {shortcut !== undefined && !isActing && <kbd aria-hidden="true">{shortcut}</kbd>}
       </button>
       {isAsking && question !== undefined && (
         <QuestionDialog {...{ label, question, tone }} onYes={() => void run(body)} onClose={() => setAsking(false)} />
@@ -181,6 +194,9 @@ export function ActionButton(props: ActionButtonProps): JSX.Element {
     </>
   );
 }
+
+/** An effect that the page does not show within this time can be asked for again, in ms. */
+const MAX_EFFECT_MS = 5_000;
 
 /** Calls an operation. `busy` until it has answered; `sent` is the last body, also if the page has changed since. */
 export function useAction(path: string, onDone?: (result: unknown) => void) {

@@ -96,6 +96,7 @@ export function ReviewActions({
         <>
           <ActionButton
             label="Approve"
+            doing="Approving"
             shortcut={ACTION_KEYS.approve}
             tone="good"
             path={runPath(runId, '/approve')}
@@ -105,6 +106,7 @@ export function ReviewActions({
           />
           <ActionButton
             label="Reject"
+            doing="Rejecting"
             shortcut={ACTION_KEYS.reject}
             tone="bad"
             path={runPath(runId, '/reject')}
@@ -117,6 +119,7 @@ export function ReviewActions({
       {decisions.land && (
         <ActionButton
           label="Land"
+          doing="Landing"
           shortcut={ACTION_KEYS.land}
           tone="good"
           path={runPath(runId, '/land')}
@@ -128,6 +131,7 @@ export function ReviewActions({
       {decisions.requestPull && (
         <ActionButton
           label="Open pull request"
+          doing="Opening"
           shortcut={ACTION_KEYS.pull}
           path={runPath(runId, '/pull')}
           body={confirmationOf(published)}
@@ -253,6 +257,7 @@ export function SendBack({ runId, story, comments, message, shortcut, onEmpty, o
   return (
     <ActionButton
       label={`Send back with ${what}`}
+      doing="Sending"
       {...(shortcut !== undefined && { shortcut })}
       path={runPath(runId, '/reject')}
       body={{

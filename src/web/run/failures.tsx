@@ -54,7 +54,12 @@ export function StoryFailures({ journal, run, person }: FailuresProps): JSX.Elem
             </a>
             <LogLink attempt={last} runId={run.runId} />
             {run.status === 'ended' && canRetry(run, story.id) === true && mayDo(person, 'control', run.user) && (
-              <ActionButton label="Retry the story" path={runPath(run.runId, '/retry')} body={{ story: story.id }} />
+              <ActionButton
+                label="Retry the story"
+                doing="Retrying"
+                path={runPath(run.runId, '/retry')}
+                body={{ story: story.id }}
+              />
             )}
           </div>
         </details>

@@ -164,6 +164,7 @@ function RunActions({ run, person }: { run: RunState; person: Person }): JSX.Ele
       {isLandable && mayDo(person, 'operate') && (
         <ActionButton
           label="Land"
+          doing="Landing"
           shortcut={ACTION_KEYS.land}
           tone="good"
           path={to('land')}
@@ -172,17 +173,24 @@ function RunActions({ run, person }: { run: RunState; person: Person }): JSX.Ele
         />
       )}
       {!isOpen && canRetry(run) === true && mayControl && (
-        <ActionButton label="Retry" shortcut={ACTION_KEYS.retry} path={to('retry')} />
+        <ActionButton label="Retry" doing="Retrying" shortcut={ACTION_KEYS.retry} path={to('retry')} />
       )}
       {isOpen && mayControl && (
         <>
           {run.paused === undefined ? (
-            <ActionButton label="Pause" shortcut={ACTION_KEYS.pause} path={to('pause')} body={{ now: false }} />
+            <ActionButton
+              label="Pause"
+              doing="Pausing"
+              shortcut={ACTION_KEYS.pause}
+              path={to('pause')}
+              body={{ now: false }}
+            />
           ) : (
-            <ActionButton label="Resume" shortcut={ACTION_KEYS.pause} path={to('resume')} />
+            <ActionButton label="Resume" doing="Resuming" shortcut={ACTION_KEYS.pause} path={to('resume')} />
           )}
           <ActionButton
             label="Cancel"
+            doing="Cancelling"
             shortcut={ACTION_KEYS.cancel}
             tone="bad"
             path={to('cancel')}

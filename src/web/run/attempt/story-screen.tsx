@@ -46,7 +46,12 @@ export function StoryScreen(props: StoryScreenProps): JSX.Element {
             Review
           </a>
           {run.status === 'ended' && canRetry(run, storyId) === true && mayDo(person, 'control', run.user) && (
-            <ActionButton label="Retry" path={runPath(run.runId, '/retry')} body={{ story: storyId }} />
+            <ActionButton
+              label="Retry"
+              doing="Retrying"
+              path={runPath(run.runId, '/retry')}
+              body={{ story: storyId }}
+            />
           )}
         </div>
       </div>
