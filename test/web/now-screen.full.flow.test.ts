@@ -45,8 +45,11 @@ describe('the screen Now', skipFor(!hasChromium && 'chromium is missing'), () =>
     await home.append('failed01', { type: 'run.ended', stopReason: 'PARTIAL', detail: 'US-002 failed.' });
     const stories = page.getByRole('list', { name: 'Stories' }).getByRole('link');
     await stories.last().waitFor();
-    const names = stories.evaluateAll((links) => links.map((link) => link.getAttribute('aria-label')));
-    expect(await names).toEqual(['US-001 Story number 1: passed', 'US-002 Story number 2: failed: npm test']);
+    const names = (await stories.all()).map((link) => link.getAttribute('aria-label'));
+    expect(await Promise.all(names)).toEqual([
+      'US-001 Story number 1: passed',
+      'US-002 Story number 2: failed: npm test',
+    ]);
     await page.locator('.what').getByText('US-002 Story number 2').waitFor();
     // One stop of the Tab key; arrow keys lead to the others.
     await stories.first().focus();

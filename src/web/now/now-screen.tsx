@@ -32,7 +32,11 @@ export function NowScreen({ runs, now, person }: NowProps): JSX.Element {
     true,
   );
   const older = useOlderRuns(filter, runs && oldestEnded(runs));
-  const all = useMemo(() => [...(runs ?? []), ...older.runs].sort(byActivity), [runs, older.runs]);
+  const all = useMemo(() => {
+    // A retry makes an older run one of those that the page follows.
+    const followed = new Set(runs?.map(({ runId }) => runId));
+    return [...(runs ?? []), ...older.runs.filter(({ runId }) => !followed.has(runId))].sort(byActivity);
+  }, [runs, older.runs]);
   const asking = useMemo(() => new Set(all.filter((run) => inboxItems(run, all).some(asksPerson))), [all]);
   const found = useMemo(
     () => all.filter((run) => older.runs.includes(run) || isListed(run, asking.has(run), filter)),

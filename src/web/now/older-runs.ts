@@ -38,7 +38,9 @@ export function useOlderRuns(filter: RunFilter, oldest: string | undefined): Old
       // Another filter has been chosen.
       if (turn === latest.current) setFound({ runs: [...known, ...runs], left: omitted.ended, before: next });
     } catch (error) {
-      if (turn === latest.current) setFound((old) => ({ ...old, left: 0, problem: toRequestFailed(error) }));
+      const retry = () => void read(before, newest, known);
+      const problem = Object.assign(toRequestFailed(error), { retry });
+      if (turn === latest.current) setFound((old) => ({ ...old, left: 0, problem }));
     }
   };
   useEffect(() => {
