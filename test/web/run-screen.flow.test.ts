@@ -66,6 +66,11 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
   it('lands what is not on the branch yet', async () => {
     await home.addLandedRun('landed01');
     await show('run/landed01', 'shop');
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.getByText('In the shell').click();
+    await page.getByRole('button', { name: 'Copy halo land landed01' }).click();
+    await page.getByRole('button', { name: 'Copied halo land landed01' }).waitFor();
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe('halo land landed01');
     const { tip } = (await home.operations.getRun({ runId: 'landed01' })).state;
     const landing = page.waitForRequest('**/landed01/land');
     await page.getByRole('button', { name: 'Land', exact: true }).click();
