@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Takes repositories from a clone through `halo init`, `halo check` and `halo run`, with an agent that changes nothing,
-# and prints a row of docs/repositories.md for each. Reads a list: a git URL or path a line, and after it the options
+# and prints a row of a table for each. Reads a list: a git URL or path a line, and after it the options
 # of check and run that a person had to add.
 #
 #   scripts/try-repositories.sh < list.txt

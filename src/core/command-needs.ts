@@ -22,7 +22,7 @@ export const PYTHON_VENV = 'python3-venv';
 
 /** How to get programs that the image lacks; `them`: `it` or `them`. */
 export function imageAdvice(them: string): string {
-  return `build an image that has ${them} (docs/images.md), and set \`image\` in <HALO_HOME>/config.toml or in the variable HALO_IMAGE`;
+  return `build an image that has ${them} (docs/setup.md, "Images"), and set \`image\` in <HALO_HOME>/config.toml or in the variable HALO_IMAGE`;
 }
 
 /** Programs that the image must provide: those without a path that are not shell built-ins; also PYTHON_VENV. */
@@ -127,16 +127,16 @@ export function explainOutput(
   { command, tail, submodules = [] }: { command: string; tail: string; submodules?: readonly string[] },
 ): string | undefined {
   if (DISK_FULL.test(tail))
-    return 'a disk of the sandbox is full: home, /tmp and /run are small and in memory, so move caches into the workspace (docs/images.md, "Caches")';
+    return 'a disk of the sandbox is full: home, /tmp and /run are small and in memory, so move caches into the workspace (docs/setup.md, "Caches")';
   if (CARGO_TOO_OLD.test(tail))
-    return 'the cargo of the image is too old for registries, which need 1.68 or newer (docs/images.md, "Rust")';
+    return 'the cargo of the image is too old for registries, which need 1.68 or newer (docs/setup.md, "Rust")';
   const absent = submodules.find((path) => tail.includes(`${path}/`) || tail.includes(`/workspace/${path}`));
   if (absent !== undefined) return `${safeLine(absent, 200)} is a submodule, which halo does not fetch`;
   if (kind === 'setup' || !NETWORK_UNREACHABLE.test(tail)) return undefined;
   const page = /playwright|puppeteer|chrom(?:e|ium)/i.test(`${command} ${tail}`)
     ? 'Playwright'
     : 'Gates without a network';
-  return `gates have no network: what they need is in the image or comes from setup (docs/images.md, "${page}")`;
+  return `gates have no network: what they need is in the image or comes from setup (docs/setup.md, "${page}")`;
 }
 
 /** Error messages of programs for failed name resolution or an unreachable network. */

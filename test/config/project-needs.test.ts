@@ -18,7 +18,7 @@ describe('what files say about programs of the image', () => {
       'another pnpm',
       json({ packageManager: 'pnpm@10.20.0+sha512.x' }),
       { pnpm: '9.15.9' },
-      'package.json names pnpm 10.20.0, and the image halo-sandbox has 9.15.9 (docs/images.md).',
+      'package.json names pnpm 10.20.0, and the image halo-sandbox has 9.15.9 (docs/setup.md, "Images").',
     ],
     ['the same pnpm', json({ packageManager: 'pnpm@10.20.0' }), { pnpm: '10.4.1' }, undefined],
     [
@@ -31,7 +31,7 @@ describe('what files say about programs of the image', () => {
       'an older Node',
       json({ engines: { node: '>=24' } }),
       { node: 'v22.4.0' },
-      'package.json names node 24, and the image halo-sandbox has 22.4.0 (docs/images.md).',
+      'package.json names node 24, and the image halo-sandbox has 22.4.0 (docs/setup.md, "Images").',
     ],
     [
       'one of several versions of Node',
@@ -45,7 +45,7 @@ describe('what files say about programs of the image', () => {
       'an older Go',
       { 'go.mod': 'module x\n\ngo 1.23.0\n' },
       { go: 'go version go1.19.8 linux/amd64' },
-      'go.mod names go 1.23, and the image halo-sandbox has 1.19.8 (docs/images.md, "Go").',
+      'go.mod names go 1.23, and the image halo-sandbox has 1.19.8 (docs/setup.md, "Go").',
     ],
     ['a newer Go', { 'go.mod': 'module x\ngo 1.18\n' }, { go: 'go version go1.19 linux/amd64' }, undefined],
     ['Go that is missing, as the commands say', { 'go.mod': 'module x\ngo 1.18\n' }, {}, undefined],
@@ -53,20 +53,20 @@ describe('what files say about programs of the image', () => {
       'an older Rust',
       { 'rust-toolchain.toml': '[toolchain]\nchannel = "1.90.0"\n' },
       { rustc: 'rustc 1.63.0 (4b91a6ea7 2022-08-08)' },
-      'rust-toolchain.toml names rustc 1.90.0, and the image halo-sandbox has 1.63.0 (docs/images.md, "Rust").',
+      'rust-toolchain.toml names rustc 1.90.0, and the image halo-sandbox has 1.63.0 (docs/setup.md, "Rust").',
     ],
     ['any stable Rust', { 'rust-toolchain': 'stable\n' }, { rustc: 'rustc 1.63.0' }, undefined],
     [
       'a compiler',
       { 'binding.gyp': '' },
       { python3: '' },
-      'Setup compiles native code (binding.gyp), and the image halo-sandbox has no make, g++ (docs/images.md).',
+      'Setup compiles native code (binding.gyp), and the image halo-sandbox has no make, g++ (docs/setup.md, "Images").',
     ],
     [
       'a browser',
       json({ devDependencies: { '@playwright/test': '1' } }),
       {},
-      'package.json has @playwright/test, and the image halo-sandbox has no chromium (docs/images.md, "Playwright").',
+      'package.json has @playwright/test, and the image halo-sandbox has no chromium (docs/setup.md, "Playwright").',
     ],
     ['a browser that is there', json({ devDependencies: { puppeteer: '1' } }), { chromium: '' }, undefined],
     ['malformed files', { 'package.json': '{', 'go.mod': '', '.nvmrc': '' }, {}, undefined],
@@ -83,9 +83,9 @@ describe('what files say about programs of the image', () => {
     ];
     const services = { db: { image: 'postgres:16' }, bad: { image: 7 } };
     expect(unmet({}, { pnpm: '9.15.9', node: 'v22.4.0', go: 'go1.1' }, workflowOf({ steps, services }))).toEqual([
-      '.github/workflows/test.yml names pnpm 11, and the image halo-sandbox has 9.15.9 (docs/images.md).',
-      '.github/workflows/test.yml names node 26, and the image halo-sandbox has 22.4.0 (docs/images.md).',
-      '.github/workflows/test.yml starts the service postgres:16, which the gates must start themselves, and the image halo-sandbox has no initdb (docs/images.md, "PostgreSQL").',
+      '.github/workflows/test.yml names pnpm 11, and the image halo-sandbox has 9.15.9 (docs/setup.md, "Images").',
+      '.github/workflows/test.yml names node 26, and the image halo-sandbox has 22.4.0 (docs/setup.md, "Images").',
+      '.github/workflows/test.yml starts the service postgres:16, which the gates must start themselves, and the image halo-sandbox has no initdb (docs/setup.md, "PostgreSQL").',
     ]);
     expect(unmet({}, {}, workflowOf({ 'runs-on': 'windows-latest', steps, services }))).toEqual([]);
   });

@@ -9,7 +9,7 @@ import { skipFor } from '../support/skip.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { newRepository } from '../support/repository/new-repository.ts';
 
-const page = readFileSync(fileURLToPath(new URL('../../docs/images.md', import.meta.url)), 'utf8');
+const page = readFileSync(fileURLToPath(new URL('../../docs/setup.md', import.meta.url)), 'utf8');
 
 /** By heading, the Dockerfiles below it. */
 const dockerfiles = page
@@ -20,7 +20,7 @@ const dockerfiles = page
     return codeBlocks(section, 'dockerfile').map((text) => ({ title, text }));
   });
 
-describe('the Dockerfiles of docs/images.md', () => {
+describe('the Dockerfiles of docs/setup.md', () => {
   test('exist for each tool that init knows and halo-sandbox lacks', () => {
     const titles = new Set(dockerfiles.map(({ title }) => title));
     expect([...titles]).toEqual(['pnpm', 'Python', 'Go', 'Rust', 'Java', 'Ruby', 'PostgreSQL', 'Playwright']);

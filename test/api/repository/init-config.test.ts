@@ -46,7 +46,7 @@ test('halo init allows the registry of the setup that it guesses, and finds the 
 test('halo init names guessed tools that the image lacks', async () => {
   const { warnings, prd } = await init({ 'go.mod': 'module x\n' }, ['go']);
   expect(warnings).toEqual([
-    'go is not in the image halo-sandbox: build an image that has it (docs/images.md), and set `image` in <HALO_HOME>/config.toml or in the variable HALO_IMAGE.',
+    'go is not in the image halo-sandbox: build an image that has it (docs/setup.md, "Images"), and set `image` in <HALO_HOME>/config.toml or in the variable HALO_IMAGE.',
   ]);
   expect(prd).toBeUndefined();
 });

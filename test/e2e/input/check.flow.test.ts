@@ -34,7 +34,7 @@ describe('halo init', () => {
     expect(code).toBe(0);
     expect(stdout).toContain('gate     npm test (package.json)\ngate     go vet ./... (go.mod)\n');
     expect(stderr).toContain(
-      '! go is not in the image halo-sandbox: build an image that has it (docs/images.md), and set `image` in <HALO_HOME>/config.toml or in the variable HALO_IMAGE.\n',
+      '! go is not in the image halo-sandbox: build an image that has it (docs/setup.md, "Images"), and set `image` in <HALO_HOME>/config.toml or in the variable HALO_IMAGE.\n',
     );
     expect(stderr).toMatch(/\nnext {5}halo check {3} run setup and gates/);
   });

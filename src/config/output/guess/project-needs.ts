@@ -11,7 +11,7 @@ export interface ProjectNeed {
   rule?: 'same' | 'least';
   /** The sentence before the version that the image has: a subject and a verb, for example `go.mod needs go 1.23`. */
   says: string;
-  /** The section of docs/images.md. */
+  /** The section of docs/setup.md. */
   section?: string;
 }
 
@@ -38,7 +38,7 @@ export function findNeeds(files: RootFiles, workflows: readonly Workflow[] = [])
 /** Says which needs an image does not fulfil, a sentence each. */
 export function describeUnmet(needs: readonly ProjectNeed[], image: string, versions: ProgramVersions): string[] {
   return needs.flatMap(({ programs, version, rule, says, section }) => {
-    const page = section === undefined ? 'docs/images.md' : `docs/images.md, "${section}"`;
+    const page = `docs/setup.md, "${section ?? 'Images'}"`;
     const missing = programs.filter((program) => versions.get(program) === undefined);
     if (version === undefined)
       return missing.length === 0 ? [] : [`${says}, and the image ${image} has no ${missing.join(', ')} (${page}).`];
