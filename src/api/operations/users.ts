@@ -5,7 +5,7 @@ import { operation, type Schema, type Zod } from './operation.ts';
 const userNameSchema = (z: Zod) => z.string().regex(USER_NAME).describe('The name in journals.');
 
 const roleSchema = (z: Zod) =>
-  z.enum(ROLES).describe(`What the user may do, see docs/access.md: ${ACCESSES.join(', ')}.`);
+  z.enum(ROLES).describe(`What the user may do, see docs/fleet.md: ${ACCESSES.join(', ')}.`);
 
 const repositoriesSchema = (z: Zod) =>
   z

@@ -27,7 +27,7 @@ const HEAD = `# HTTP API
 
 [\`halo serve\`](commands.md#halo-serve) and [\`halo up\`](commands.md#halo-up) serve this API; commands use it when \`HALO_URL\` is set. \`GET /v1/openapi.json\` returns the same as an OpenAPI 3.1 document. This page is generated from the operations in \`src/api/operations/\`.
 
-- **Token.** Every request needs the header \`Authorization: Bearer <token>\`: \`HALO_TOKEN\` of the server, or the content of \`<HALO_HOME>/api-token\`, which allow all requests, or the token of a [user](fleet.md#users), which allows [what their role includes](access.md).
+- **Token.** Every request needs the header \`Authorization: Bearer <token>\`: \`HALO_TOKEN\` of the server, or the content of \`<HALO_HOME>/api-token\`, which allow all requests, or the token of a [user](fleet.md#users), which allows [what their role includes](fleet.md#access).
 - **Runs.** \`{runId}\` is the id of a run, or a unique part of it.
 - **Errors.** The body is \`{code, message, hint?}\`; [codes](failures.md#codes). The status is 400 for \`USAGE\`, 401 for \`API_REFUSED\` (403 for a wrong host name or origin, where no token helps), 403 for \`ACCESS_DENIED\`, 429 for \`TOO_MANY_REQUESTS\`, 404 for a missing run, story, artifact or user, 409 if the state of the run does not allow the operation, 422 if the request cannot be fulfilled, 503 if something is missing on the server, and otherwise 500.
 - **Streams.** One JSON object per line (\`application/x-ndjson\`). An error is the last line, as \`{"error": {code, message, hint?}}\`. Empty lines keep the connection alive. With \`Accept: text/event-stream\`, the same as server-sent events: \`Last-Event-ID\` continues after an event, an error has the type \`problem\`, and the last event has the type \`end\`.

@@ -188,8 +188,8 @@ it('matches what servers, debuggers and editors start by themselves', async () =
   expect(await findProtected(paths, [])).toEqual(paths);
 });
 
-it('docs/protected-paths.md contains the current list', () => {
-  const docs = readFileSync(new URL('../../../docs/protected-paths.md', import.meta.url), 'utf8');
+it('docs/proof.md contains the current list', () => {
+  const docs = readFileSync(new URL('../../../docs/proof.md', import.meta.url), 'utf8');
   const lines = Object.entries(PROTECTED_GROUPS).map(
     ([group, globs]) => `- ${group}: ${globs.map((glob) => `\`${glob}\``).join(', ')}`,
   );
