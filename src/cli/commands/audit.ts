@@ -22,7 +22,7 @@ export const define: Define = (command, cli) => {
     .option('--by <user>', 'only what this user did: ann, or ann@host')
     .addOption(new Option('--type <type>', 'only events of this type').choices(AUDITED_TYPES))
     .option('--limit <n>', 'only the latest n events', parseLimit, DEFAULT_LIMIT)
-    .option('--json', 'print the events as JSON')
+    .option('--json', 'print the events as JSON, with repository and commit')
     .addHelpText('after', HELP)
     .action((flags: Flags) => audit(flags, cli));
 };

@@ -13,7 +13,7 @@ export const define: Define = (command, cli) => {
       'Shows the runs that one submit created for several repositories, in the order in which they run, with state, dependencies and total usage. Without an id, lists the batches.',
     )
     .argument('[batchId]', 'any unique part of a batch id')
-    .option('--json', 'print the same as JSON')
+    .option('--json', 'print the same as JSON: {batch, state, usage, runs}, or a list')
     .addHelpText('after', HELP)
     .action((batchId: string | undefined, flags: { json?: true }) => show(batchId, flags, cli));
 };

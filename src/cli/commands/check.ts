@@ -25,7 +25,7 @@ export const define: Define = (command, cli) => {
     .option('-C, --repo <path>', 'the repository', '.')
     .option('--profile <name>', 'use [profiles.<name>] of the configuration')
     .option('-c, --config <key=value>', 'override one setting, e.g. -c setup=[] (repeatable)', collect)
-    .option('--json', 'print only the results, as JSON')
+    .option('--json', 'print only the results, as JSON: each command with its duration and error')
     .addHelpText('after', HELP)
     .action((flags: Flags) => runCheck(flags, cli));
 };

@@ -28,13 +28,19 @@ export const define: Define = (command, cli) => {
   );
   addReportScope(command)
     .addOption(
-      new Option('--by <groups>', 'group by one or several, separated by commas')
+      new Option(
+        '--by <groups>',
+        'group by one or several, separated by commas, such as repo,day (default: run; days are those of UTC)',
+      )
         .choices(COST_GROUPS)
         .argParser(parseBy)
         .default(undefined, 'the newest runs; repo with --quality'),
     )
-    .option('--quality', 'show how many stories landed, with how many attempts, at what cost and how fast')
-    .option('--json', 'print the report as JSON')
+    .option(
+      '--quality',
+      'show instead how many stories landed, with how many attempts, at what cost and how fast, by repo (default), user, agent, model or day',
+    )
+    .option('--json', 'print the report as JSON: by, rows, total, and unreadable (runs whose journal is damaged)')
     .addHelpText('after', HELP)
     .action((flags: Flags) => (flags.quality ? showQuality(flags, cli) : showCost(flags, cli)));
 };

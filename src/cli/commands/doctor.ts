@@ -9,7 +9,7 @@ export const define: Define = (command, cli) => {
     .description(
       'Checks this machine for everything that halo needs (Docker, its limits, Redis, git, the image, the agent, disk space) and suggests a fix for each problem. In a repository, agent and model key are those of its configuration.',
     )
-    .option('--json', 'print the findings as JSON')
+    .option('--json', 'print the findings as JSON: name, ok (ok, warn, fail), says (the message), mend (the fix)')
     .addHelpText('after', HELP)
     .action((flags: { json?: true }) => examine(flags, cli));
 };

@@ -18,7 +18,7 @@ export const define: Define = (command, cli) => {
   );
   addReportScope(command)
     .addOption(new Option('--class <class>', 'only failures of this class').choices(FAILURE_CLASSES))
-    .option('--json', 'print the report as JSON')
+    .option('--json', 'print the groups as JSON: signature, class, runs and stories, first and last time')
     .addHelpText('after', HELP)
     .action((flags: Flags) => errors(flags, cli));
 };

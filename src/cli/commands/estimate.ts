@@ -24,7 +24,7 @@ export const define: Define = (command, cli) => {
       .argument('[prd]', 'the PRD file, folder of tasks or name, or - for stdin (default: as for `halo run`)')
       .option('--repo <path>', 'path or URL of the repository', '.'),
   )
-    .option('--json', 'print the estimate as JSON')
+    .option('--json', 'print the estimate as JSON: costUsd and minutes, each with story and sum')
     .addHelpText('after', HELP)
     .action((prd: string | undefined, flags: Flags) => estimate(prd, flags, cli));
 };

@@ -27,7 +27,10 @@ export const define: Define = (command, cli) => {
       .option('--out <file>', 'the PRD file to create or change', 'prd.json'),
   )
     .option('--list', 'without an agent: each item of the lists, or each line, becomes a story')
-    .option('-y, --yes', 'write without asking, unless finished stories would be replaced')
+    .option(
+      '-y, --yes',
+      'write without asking, unless completed stories would be removed, reopened or replaced; required without a terminal',
+    )
     .addHelpText('after', HELP)
     .action((document: string, flags: Flags) => importDocument(document, flags, cli));
 };

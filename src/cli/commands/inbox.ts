@@ -14,7 +14,10 @@ export const define: Define = (command, cli) => {
     .description(
       'Lists what waits for a person: questions of stories, commits and results to approve, open circuit breakers, exhausted budgets, and results to land. Each row names the command that continues.',
     )
-    .option('--json', 'print the same as JSON')
+    .option(
+      '--json',
+      'print a list of kind (answer, approval, breaker, budget, land), runId, story, text and next as JSON',
+    )
     .addHelpText('after', HELP)
     .action((flags: { json?: true }) => show(flags, cli));
 };

@@ -25,11 +25,14 @@ export const define: Define = (command, cli) => {
     )
     .option('--repo <path>', 'the repository', '.')
     .option('--force', 'overwrite an existing configuration')
-    .option('--from <file>', 'import the tasks of this file as the PRD main')
+    .option('--from <file>', 'import the tasks of this file, a PRD of any dialect, as the named PRD main')
     .option('--no-import', 'import nothing from other tools')
     .option('-y, --yes', 'ask nothing, and use what was detected')
     .option('-q, --quiet', 'ask nothing, and print only errors')
-    .option('--json', 'ask nothing, and print what was written as JSON')
+    .option(
+      '--json',
+      'ask nothing, and print as JSON: success, project_name, project_type, files_created, tasks_imported, agent, setup, gates, registries, hosts, imported, warnings, prd, queue',
+    )
     .addHelpText('after', HELP)
     .action((flags: Flags) => init(flags, cli));
 };

@@ -41,7 +41,7 @@ export const define: Define = (command, cli) => {
       parseCount,
     )
     .option('--gate <n>', 'the complete log of the nth gate', parseCount)
-    .option('--setup', 'the complete logs of the setup commands')
+    .option('--setup', 'the complete logs of setup, before the agent and before the gates')
     .option('--prompt', 'the prompt of the agent')
     .option('--stderr', 'the stderr of the agent')
     .option('--full', 'shorten nothing: complete messages of the agent, complete logs of setup and gates')

@@ -21,9 +21,12 @@ export const define: Define = (command, cli) => {
       'Pauses a run: no other story starts. Running stories finish. With --now they are interrupted instead and start again when the run is resumed; the interrupted attempt is not counted. With --all, pauses all of your runs that have not ended, after a confirmation.',
     )
     .argument(...RUN_ARGUMENT)
-    .option('--now', 'interrupt running stories');
+    .option('--now', 'abort the current attempts, too: they use up no attempt, and start again');
   addConfirmation(addAllOptions(command))
-    .option('--json', 'print what changed as JSON')
+    .option(
+      '--json',
+      'print what changed as JSON: {runId, changed, stories, says}; with --all, a list, in which a refused run has error',
+    )
     .addHelpText('after', HELP)
     .action((runId: string | undefined, flags: Flags) => pause(runId, flags, cli));
 };

@@ -32,19 +32,26 @@ export const define: Define = (command, cli) => {
         'Lets an agent read the repository, in a read-only sandbox, and plan work as a PRD or IMPLEMENTATION_PLAN.md. Shows the plan as a diff and writes it when you confirm. An existing plan is updated: its done stories stay as they are.',
       )
       .argument('[goal]', 'what to plan, in one sentence (default: what the documents ask for)')
-      .option('--from <file>', 'a specification or other document to plan from (repeatable)', collect)
+      .option(
+        '--from <file>',
+        'a specification or other document to plan from, at most 512 KiB, together 1 MiB; - is stdin (repeatable)',
+        collect,
+      )
       .option(
         '--prd <file>',
         'the plan to create or update (default: .hank/IMPLEMENTATION_PLAN.md, prd.json or IMPLEMENTATION_PLAN.md)',
       )
-      .option('--output <file>', 'write the plan to this new file, without asking')
+      .option('--output <file>', 'write the plan to this new file, without asking; the existing plan stays as it is')
       .addOption(new Option('--format <format>', 'the format of a new plan').choices(['json', 'markdown']))
       .option('--repo <path>', 'the repository', '.')
       .option('--model <name>', 'the model, as -c model.name'),
   )
     .option(...PROMPT_FILE)
-    .option('-y, --yes', 'write without asking')
-    .option('--json', 'print the result as JSON')
+    .option('-y, --yes', 'write without asking; without a terminal, this or --output is required')
+    .option(
+      '--json',
+      'print the result as JSON: written, path, ids that were added, changed, removed, kept and ignored, summary, usage',
+    )
     .addHelpText('after', HELP)
     .action((goal: string | undefined, flags: Flags) => plan(goal ?? '', flags, cli));
 };

@@ -38,7 +38,10 @@ export const define: Define = (command, cli) => {
     .option('--explain', 'show for each line of the file what it became, such as a title, a criterion or context')
     .option('-c, --config <key=value>', 'override one setting, e.g. -c prd.criteria=required (repeatable)', collect);
   addSourceOptions(validating)
-    .option('--json', 'print the PRD as halo sees it, as JSON')
+    .option(
+      '--json',
+      'print the PRD as halo sees it, as JSON; if it is refused, {error: {code, message, hint, problems}}',
+    )
     .addHelpText('after', VALIDATE_HELP)
     .action((file: string | undefined, flags: ValidateFlags) => validate(file, flags, cli));
   command

@@ -29,7 +29,7 @@ export const define: Define = (command, cli) => {
     .option('--max-size <size>', 'maximum size of all runs, e.g. 20g', parseMaxSize)
     .option('--dry-run', 'only show what would be removed, and why')
     .option('-y, --yes', 'do not ask for confirmation')
-    .option('--json', 'print the result as JSON')
+    .option('--json', 'print the result as JSON, with the runs that always stay and the reasons')
     .addHelpText('after', HELP)
     .action((flags: Flags) => prune(flags, cli));
 };

@@ -40,7 +40,7 @@ export const define: Define = (command, cli) => {
     .option(...ASK)
     .option('--allow-dirty', 'accept uncommitted changes; they are not part of the runs')
     .option('--list', 'list the PRDs of the folder, in order, with their state; run nothing')
-    .option('--json', 'print the number of finished and failed PRDs, or the list, as JSON')
+    .option('--json', 'print the number of finished and failed PRDs ({done, failed}), or the list, as JSON')
     .addHelpText('after', HELP)
     .action((folder: string, flags: Flags) =>
       flags.list ? listQueue(folder, flags.json === true, cli) : runQueue(folder, flags, cli),

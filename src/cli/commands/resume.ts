@@ -22,7 +22,10 @@ export const define: Define = (command, cli) => {
     addAllOptions(described, 'paused runs'),
     'change gates or image, or resume with --all, without being asked',
   )
-    .option('--json', 'print what changed as JSON')
+    .option(
+      '--json',
+      'print what changed as JSON: {runId, changed, stories, says}; with --all, a list, in which a refused run has error',
+    )
     .addHelpText('after', HELP)
     .action((runId: string | undefined, flags: Flags) => resume(runId, flags, cli));
 };

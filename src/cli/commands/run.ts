@@ -51,7 +51,7 @@ export const define: Define = (command, cli) => {
           '--prd <path>',
           'the same, for scripts: refused runs get a run directory; without a terminal, stdout contains only its path; a repository without gates is accepted',
         )
-        .option('--resume <run>', 'continue a run, given by its directory or id')
+        .option('--resume <run>', 'continue a run, given by its directory or id, with the next unfinished story')
         .option('--repo <path>', 'the repository', '.'),
     ),
   )
@@ -61,7 +61,10 @@ export const define: Define = (command, cli) => {
     .option(...DRY_RUN)
     .option('--sandbox', 'changes nothing: agents always run in sandboxes')
     .option('--allow-dirty', 'accept uncommitted changes; they are not part of the run')
-    .option('--from-head', 'start from the checked-out commit, even if it lacks stories that the PRD marks as done')
+    .option(
+      '--from-head',
+      'start from the checked-out commit, even if it lacks stories that the PRD marks as done; they are not repeated, unless you remove their marks first',
+    )
     .option('--json', 'print journal events as JSON, one per line')
     .addHelpText('after', HELP)
     .action((prd: string | undefined, flags: Flags) => run(prd, flags, cli));

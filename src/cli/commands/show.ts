@@ -11,7 +11,7 @@ export const define: Define = (command, cli) => {
     )
     .argument(...RUN_ARGUMENT)
     .argument('[story]', 'only this story')
-    .option('--json', 'print the same as JSON')
+    .option('--json', 'print the same as JSON: {runId, stories}, with files and doubts')
     .addHelpText('after', HELP)
     .action((runId: string | undefined, story: string | undefined, flags: { json?: true }) =>
       show(runId, { ...flags, story }, cli),

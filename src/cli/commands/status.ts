@@ -24,8 +24,10 @@ export const define: Define = (command, cli) => {
       '[runId]',
       'any unique part of a run id; @ or -1 for the newest run of this repository, -2 for the one before',
     )
-    .option('--json', 'print the same as JSON')
-    .addOption(new Option('--watch', 'refresh the page until Ctrl-C or the end of the run').conflicts('json'))
+    .option('--json', 'print the same as JSON: states of runs, or {state, record, dir}')
+    .addOption(
+      new Option('--watch', 'refresh the page every two seconds, until Ctrl-C or the end of the run').conflicts('json'),
+    )
     .addHelpText('after', HELP)
     .action((runId: string | undefined, flags: Flags) => status(runId, flags, cli));
 };

@@ -50,9 +50,9 @@ export const define: Define = (command, cli) => {
         )
         .option('--repo <repo>', 'path or URL of a repository (repeatable; default: the current one)', collect)
         .option('--batch <file>', 'a batch file with repositories and their PRDs, instead of [prd] and --repo')
-        .option('--priority <n>', 'high, normal, low or a number; smaller runs first', parsePriority)
+        .option('--priority <n>', 'high, normal, low or a number from -1000 to 1000; smaller runs first', parsePriority)
         .option('--after <runId>', 'start after that run has ended with SUCCESS (repeatable)', collect)
-        .option('--key <key>', 'idempotency key: submit at most once per key'),
+        .option('--key <key>', 'idempotency key: a second submit with this key returns the runs of the first'),
     ),
   )
     .option(...ASK)
@@ -60,8 +60,11 @@ export const define: Define = (command, cli) => {
     .option(...STORY)
     .option(...DRY_RUN)
     .option('--allow-dirty', 'accept uncommitted changes; they are not part of the run')
-    .option('--from-head', 'start from the checked-out commit, even if it lacks stories that the PRD marks as done')
-    .option('--json', 'print the runs as JSON')
+    .option(
+      '--from-head',
+      'start from the checked-out commit, even if it lacks stories that the PRD marks as done; they are not repeated, unless you remove their marks first',
+    )
+    .option('--json', 'print the runs as JSON, with repository, batch and warnings')
     .addHelpText('after', HELP)
     .action((prd: string | undefined, flags: Flags) => submit(prd, flags, cli));
 };

@@ -44,7 +44,7 @@ export const define: Define = (command, cli) => {
     .argument('<name>', 'the user')
     .option('--role <role>', ROLES.join(', '), parseRole)
     .option('--repo <pattern>', 'a repository of the user, replacing the others (repeatable)', collect)
-    .option('--all-repos', 'all repositories')
+    .option('--all-repos', 'remove the list of repositories')
     .option('--json', AS_JSON)
     .action((name: string, flags: SetFlags) => change(name, flags, cli));
   command
@@ -230,7 +230,8 @@ async function change(name: string, { role, repo, allRepos, json }: SetFlags, cl
     operations.changeUser({ name, ...(role && { role }), ...(repositories !== undefined && { repositories }) }),
   );
   if (json) return cli.printJson(changed);
-  const places = changed.repositories === undefined ? 'all repositories' : changed.repositories.join(' ');
+  const places =
+    changed.repositories === undefined ? 'remove the list of repositories' : changed.repositories.join(' ');
   await cli.print(`${cli.paint('good', 'changed')}  ${safeLine(name)}, ${changed.role}, ${safeLine(places)}`);
 }
 

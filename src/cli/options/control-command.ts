@@ -56,7 +56,10 @@ export function controlCommand<F extends object = object>(definition: ControlCom
     if (all !== undefined) addAllOptions(command, all.what);
     if (all !== undefined && all.confirms !== false) addConfirmation(command);
     command
-      .option('--json', 'print what changed as JSON')
+      .option(
+        '--json',
+        'print what changed as JSON: {runId, changed, stories, says}; with --all, a list, in which a refused run has error',
+      )
       .addHelpText('after', help)
       .action(async (runId: string | undefined, flags: Flags & F) => {
         const control = await prepare(flags, cli);
@@ -109,7 +112,7 @@ export function addAllOptions(command: Command, which = 'runs that have not ende
 }
 
 export function addConfirmation(command: Command): Command {
-  return command.option('-y, --yes', 'with --all: do not ask for confirmation');
+  return command.option('-y, --yes', 'with --all: do not ask for confirmation; necessary without a terminal');
 }
 
 /**

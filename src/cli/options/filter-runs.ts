@@ -29,13 +29,16 @@ export function addRunFilters(command: Command): Command {
   return command
     .option(
       '--status, --state <state>',
-      'only runs in this state, e.g. running, queued, ended, failed, SUCCESS',
+      'only runs in this state: running, queued, ended, landed, done, cancelled, or a stop reason such as SUCCESS; failed is every end except success, cancellation, rejection and NEEDS_HUMAN',
       parseState,
     )
     .option('--repo <path>', 'only runs of this repository: its path, URL or folder name')
     .option('--user <name>', 'only runs of this user')
     .option('--mine', 'only your own runs')
-    .option('--find <words>', 'only runs with each of these words in id, project, user, repository, state or a story')
+    .option(
+      '--find <words>',
+      'only runs in which each of these words is part of id, project, user, repository or state, or of id or title of a story',
+    )
     .option('--since <time>', `only runs submitted after ${SINCE}`)
     .option('--until <time>', 'only runs submitted before this time, given in the same way')
     .option('--before <runId>', 'only runs older than this one: the next page', parseRunId)

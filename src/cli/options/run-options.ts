@@ -99,7 +99,10 @@ export interface SettingsFlags {
 }
 
 /** Adds the options that change the settings of an existing run. */
-export function addSettings(command: Command, yes = 'change gates or image without being asked'): Command {
+export function addSettings(
+  command: Command,
+  yes = 'change gates or image, or use --all, without being asked; necessary without a terminal',
+): Command {
   return command
     .option(
       '-c, --config <key=value>',
