@@ -90,15 +90,26 @@ function withOptions(text: string, name: string, command: Command): string {
   return `${before}\n## \`${usageOf(name, command)}\`\n${section}${after.slice(end)}`;
 }
 
-/** The options of a command. Those that mean the same for `halo run` are only named. */
+/** Commands whose options other commands share. */
+const SHARED = ['halo run', 'halo pause'];
+
+/** The options of a command. Those that mean the same for a command in SHARED are only named. */
 function optionsOf(name: string, command: Command): string {
-  const ofRun =
-    name === 'halo run' ? [] : commands.find(([each]) => each === 'halo run')![1].options.map(describeOption);
-  const isShared = (option: Option) => ofRun.includes(describeOption(option));
-  const shared = command.options.filter(isShared).map(({ flags }) => `\`${flags}\``);
-  const items = command.options.filter((option) => !isShared(option)).map(describeOption);
-  if (shared.length > 0) items.push(`- as of [\`halo run\`](#halo-run-prd): ${shared.join(', ')}`);
-  return `Options:\n\n${items.join('\n')}\n`;
+  let own = [...command.options];
+  const shared = commands.flatMap(([each, other]) => {
+    if (!SHARED.includes(each) || SHARED.includes(name)) return [];
+    const known = other.options.map(describeOption);
+    const same = own.filter((option) => known.includes(describeOption(option)));
+    own = own.filter((option) => !same.includes(option));
+    const anchor = usageOf(each, other)
+      .toLowerCase()
+      .replaceAll(/[^a-z ]/g, '')
+      .replaceAll(' ', '-');
+    return same.length === 0
+      ? []
+      : [`- as of [\`${each}\`](#${anchor}): ${same.map(({ flags }) => `\`${flags}\``).join(', ')}`];
+  });
+  return `Options:\n\n${[...own.map(describeOption), ...shared].join('\n')}\n`;
 }
 
 function describeOption(option: Option): string {
