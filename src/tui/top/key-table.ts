@@ -53,7 +53,7 @@ const RUN_LISTS: readonly ViewName[] = ['runs', 'inbox', 'spend', 'workers'];
 export const OF_RUN: readonly ViewName[] = ['stories', 'logs', 'diff', 'settings'];
 export const WITH_RUN: readonly ViewName[] = [...RUN_LISTS, 'prds', ...OF_RUN];
 
-/** Every key. Help, the line of keys and docs/top.md are made from this table. */
+/** Every key. Help, the line of keys and docs/dashboard.md are made from this table. */
 export const KEYS: readonly KeyBinding[] = [
   {
     keys: ['enter'],

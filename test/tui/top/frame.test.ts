@@ -530,7 +530,7 @@ describe('help', () => {
   });
 });
 
-/** The views of a key, in the words of docs/top.md. */
+/** The views of a key, in the words of docs/dashboard.md. */
 function viewsText(views: readonly ViewName[] | undefined): string {
   if (views === undefined) return 'all';
   const named = [
@@ -540,8 +540,8 @@ function viewsText(views: readonly ViewName[] | undefined): string {
   return named.find(([group]) => group === views)?.[1] ?? views.join(', ');
 }
 
-describe('docs/top.md', () => {
-  const page = new URL('../../../docs/top.md', import.meta.url);
+describe('docs/dashboard.md', () => {
+  const page = new URL('../../../docs/dashboard.md', import.meta.url);
   const example = () => textOf(after(start({ width: 100, height: 20 }), listed(), 'enter', followed(RUN, RUNNING)));
   const table = () =>
     KEYS.map(
