@@ -29,7 +29,7 @@ export const define: Define = (command, cli) => {
     .option('--list', 'without an agent: each item of the lists, or each line, becomes a story')
     .option(
       '-y, --yes',
-      'write without asking, unless completed stories would be removed, reopened or replaced; required without a terminal',
+      'write without asking, unless completed stories would be removed, reopened or replaced (without a terminal, nothing is written then, exit code 4); required without a terminal',
     )
     .addHelpText('after', HELP)
     .action((document: string, flags: Flags) => importDocument(document, flags, cli));

@@ -18,7 +18,7 @@ export const define: Define = (command, cli) => {
   )
     .option(
       '--task-agent <program>',
-      'the program that runs a task: a file of the workspace if it contains a slash, else from PATH',
+      'the program that runs a task: a file of the workspace if it contains a slash, else from PATH (default: TASK_AGENT_BIN, then halo task)',
     )
     .option('--delay <seconds>', 'pause between two cycles', parseSeconds, 0)
     .option('--loop [count]', 'maximum number of cycles (0 or no number: no limit)', parseCycles, 0)

@@ -42,7 +42,12 @@ export const define: Define = (command, cli) => {
         'the plan to create or update (default: .hank/IMPLEMENTATION_PLAN.md, prd.json or IMPLEMENTATION_PLAN.md)',
       )
       .option('--output <file>', 'write the plan to this new file, without asking; the existing plan stays as it is')
-      .addOption(new Option('--format <format>', 'the format of a new plan').choices(['json', 'markdown']))
+      .addOption(
+        new Option(
+          '--format <format>',
+          'the format of a new plan: json (dialect ralph) or markdown (markdown-numbered); default: by the name of the file',
+        ).choices(['json', 'markdown']),
+      )
       .option('--repo <path>', 'the repository', '.')
       .option('--model <name>', 'the model, as -c model.name'),
   )
@@ -50,7 +55,7 @@ export const define: Define = (command, cli) => {
     .option('-y, --yes', 'write without asking; without a terminal, this or --output is required')
     .option(
       '--json',
-      'print the result as JSON: written, path, ids that were added, changed, removed, kept and ignored, summary, usage',
+      'print the result as JSON: written, path, ids that were added, changed, removed, kept and ignored, summary, usage; needs --yes or --output',
     )
     .addHelpText('after', HELP)
     .action((goal: string | undefined, flags: Flags) => plan(goal ?? '', flags, cli));

@@ -31,7 +31,7 @@ export const define: Define = (command, cli) => {
     .option('--ci', 'check new commits without running anything: those of halo need their proof')
     .option('--pre-receive', 'with --ci: read the pushed refs from stdin, as a pre-receive hook of git')
     .option('--require-proof', 'with --ci: refuse commits of people, too')
-    .option('--json', 'print one commit per line as JSON')
+    .option('--json', 'print one commit per line as JSON; ok is null for lines that only inform')
     .addHelpText('after', HELP)
     .action((target: string | undefined, flags: Flags) =>
       flags.ci ? showNewCommits(target, flags, cli) : verify(target, flags, cli),

@@ -147,7 +147,10 @@ export function addTaskOptions(command: Command, assignee: string): Command {
       '--prompt <path>',
       'the file that every prompt starts with (default: ~/.prompts/autonomous-senior-engineer.prompt.md)',
     )
-    .option('--workspace <path>', 'the git checkout to work in (default: the current directory)')
+    .option(
+      '--workspace <path>',
+      'the git checkout to work in, where other relative paths start (default: the current directory)',
+    )
     .option('--assignee <name>', 'the name in the lines of the log', assignee);
 }
 
