@@ -262,8 +262,8 @@ describe('hazard 50: a file of HALO_HOME is damaged', () => {
     await expect(start(copy)).rejects.toMatchObject({ code: 'CONFIG_INVALID', message: names });
   });
 
-  it('the table matches docs/reliability.md', () => {
-    const page = resolve(import.meta.dirname, '../../../docs/reliability.md');
+  it('the table matches test/chaos/faults.md', () => {
+    const page = resolve(import.meta.dirname, '../faults.md');
     const table = /(^\| file .*\n\| ---.*\n)((?:\|.*\n)*)/m;
     const rows = DURABLE_FILES.map(
       ({ name, what, damaged, how }) => `| \`${name}\` | ${what} | ${damaged} | ${how} |\n`,
