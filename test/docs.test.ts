@@ -91,6 +91,17 @@ describe('every example in the documents is valid', () => {
   });
 });
 
+it('hints in the sources name pages and sections that exist', () => {
+  const sources = tracked.filter((path) => path.startsWith('src/') && path.endsWith('.ts'));
+  const named = sources.flatMap((path) => [...read(path).matchAll(/\((docs\/[a-z-]+\.md)(?:, \\?"([^"$\\]+))?/g)]);
+  expect(named.length).toBeGreaterThan(5);
+  const wrong = named.filter(([, page = '', section]) => {
+    if (!existsSync(join(root, page))) return true;
+    return section !== undefined && !new RegExp(`^#+ ${section}$`, 'm').test(read(page));
+  });
+  expect(wrong.map(([hint]) => hint)).toEqual([]);
+});
+
 describe('the files of the project', () => {
   test('name neither the folder of this checkout nor the hosts of its packages', () => {
     const marks = [root, ...registryHosts(), ...debianHosts()].filter((mark) => mark.length > 4);
