@@ -150,7 +150,7 @@ describe('results of tools', () => {
         ['halo_submit', { repos: ['/srv/shop'] }],
       ] as const)
         expect(JSON.parse((await call(tool, { prd, ...more })).content[0]!.text), prd).toMatchObject({
-          error: { code: 'USAGE', message: `prd is a path, ${prd.trim()}; send the text of the file.` },
+          error: { code: 'USAGE', message: `The PRD is a path, ${prd.trim()}, instead of the text of the file.` },
         });
     const refused = JSON.parse((await call('halo_validate_prd', { prd: wrong })).content[0]!.text) as {
       error: HaloError;

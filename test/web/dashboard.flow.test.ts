@@ -44,11 +44,11 @@ describe('the dashboard', skipFor(!hasChromium && 'chromium is missing'), () => 
     await signIn();
     await page.getByText('No runs yet.').waitFor();
     await home.addRunningRun('running1', 2);
-    await page.getByRole('link', { name: /US-001 Story number 1 gates/ }).waitFor();
+    await page.getByRole('link', { name: /^US-001 Story number 1: gates/ }).waitFor();
     await show('run/running1', 'shop');
     await page.getByRole('log').getByText('Looking at the tests first.').waitFor();
     await home.append('running1', { type: 'phase.started', story: 'US-001', attempt: 1, phase: 'land' });
-    await page.getByRole('link', { name: /US-001 land/ }).waitFor();
+    await page.getByRole('link', { name: /^US-001 Story number 1: land/ }).waitFor();
   });
 
   it('approves a commit by a key, and counts what waits in the title', async () => {
@@ -156,15 +156,15 @@ describe('the dashboard', skipFor(!hasChromium && 'chromium is missing'), () => 
     await signIn();
     await page.getByRole('link', { name: 'shop' }).waitFor();
     await page.keyboard.press('Control+k');
-    await page.getByRole('combobox').fill('number 1 in progress');
+    await page.getByRole('combobox', { name: 'Go to' }).fill('number 1 in progress');
     await page.getByRole('option', { name: 'US-001 Story number 1 in progress shop running1' }).waitFor();
-    await page.getByRole('combobox').fill('running1');
+    await page.getByRole('combobox', { name: 'Go to' }).fill('running1');
     await page.getByRole('option', { name: /^shop: Story number 1 .*running · \S+ ago · .* running1$/ }).waitFor();
     await page.keyboard.press('Enter');
     await page.waitForURL(/#\/run\/running1/);
     await page.getByRole('button', { name: 'Pause' }).waitFor();
     await page.keyboard.press('Control+k');
-    await page.getByRole('combobox').fill('pause');
+    await page.getByRole('combobox', { name: 'Go to' }).fill('pause');
     await page.getByRole('option', { name: 'Pause p' }).waitFor();
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'Resume' }).waitFor();

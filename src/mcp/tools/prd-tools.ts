@@ -37,7 +37,7 @@ const PATH = /^(?:(?:~|\.{1,2})?\/.*|.*\.(?:json|jsonl|ya?ml|md|markdown|txt))$/
 /** Throws USAGE for a path in place of the text. */
 function toPrdFile({ prd, path }: { prd: string; path?: string | undefined }): PrdFile {
   if (PATH.test(prd.trim()))
-    throw new HaloError('USAGE', `prd is a path, ${safeLine(prd.trim(), 200)}; send the text of the file.`, {
+    throw new HaloError('USAGE', `The PRD is a path, ${safeLine(prd.trim(), 200)}, instead of the text of the file.`, {
       hint: 'Read the file, and pass its content as `prd` and its absolute path as `path`.',
     });
   return { path: path ?? NO_FILE, bytes: new TextEncoder().encode(prd) };

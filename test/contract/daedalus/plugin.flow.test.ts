@@ -69,7 +69,8 @@ describe('MCP', () => {
           seq = state.seq as number;
         }
         expect(state).toMatchObject({ reason: 'ended', stopReason: 'SUCCESS', counts: { passed: 2 } });
-        expect(state.next).toContainEqual({ command: `halo land ${runId}`, why: 'fast-forward main to it' });
+        const land = { command: `halo land ${runId}`, why: 'fast-forward main to it' };
+        expect(state.next).toContainEqual(expect.objectContaining(land));
         expect((await mcp.call('halo_logs', { runId, story: 'US-001' })).text).toContain('US-001');
         expect((await mcp.call('halo_diff', { runId, story: 'US-001' })).text).toContain('+work');
         const { files } = (await mcp.call('halo_files', { runId })) as { files: { path: string }[] };

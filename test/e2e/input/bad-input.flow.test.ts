@@ -216,7 +216,7 @@ describe('halo run refuses a machine', () => {
         await run(['run', prd(), ...AGENT], { DOCKER_HOST }),
         5,
         'Docker does not answer',
-        'halo doctor',
+        'Start the Docker engine',
       );
     },
   );
