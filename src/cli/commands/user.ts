@@ -230,8 +230,7 @@ async function change(name: string, { role, repo, allRepos, json }: SetFlags, cl
     operations.changeUser({ name, ...(role && { role }), ...(repositories !== undefined && { repositories }) }),
   );
   if (json) return cli.printJson(changed);
-  const places =
-    changed.repositories === undefined ? 'remove the list of repositories' : changed.repositories.join(' ');
+  const places = changed.repositories === undefined ? 'all repositories' : changed.repositories.join(' ');
   await cli.print(`${cli.paint('good', 'changed')}  ${safeLine(name)}, ${changed.role}, ${safeLine(places)}`);
 }
 
