@@ -130,13 +130,20 @@ export function explainOutput(
     return 'a disk of the sandbox is full: home, /tmp and /run are small and in memory, so move caches into the workspace (docs/setup.md, "Caches")';
   if (CARGO_TOO_OLD.test(tail))
     return 'the cargo of the image is too old for registries, which need 1.68 or newer (docs/setup.md, "Rust")';
-  const absent = submodules.find((path) => tail.includes(`${path}/`) || tail.includes(`/workspace/${path}`));
+  const words = tail.split(/[\s'"`(),:;=<>[\]{}]+/);
+  const absent = submodules.find((path) => words.some((word) => isWithin(word, path)));
   if (absent !== undefined) return `${safeLine(absent, 200)} is a submodule, which halo does not fetch`;
   if (kind === 'setup' || !NETWORK_UNREACHABLE.test(tail)) return undefined;
   const page = /playwright|puppeteer|chrom(?:e|ium)/i.test(`${command} ${tail}`)
     ? 'Playwright'
     : 'Gates without a network';
   return `gates have no network: what they need is in the image or comes from setup (docs/setup.md, "${page}")`;
+}
+
+/** Whether a word of an output is a path of a folder or below it. A word alone may be anything. */
+function isWithin(word: string, folder: string): boolean {
+  const path = word.replace(/^\/workspace\/|^\.\//, '');
+  return path.startsWith(`${folder}/`) || word === `/workspace/${folder}`;
 }
 
 /** Error messages of programs for failed name resolution or an unreachable network. */

@@ -74,6 +74,16 @@ it('a submodule that the output of a failed command names is named, because halo
   expect(explainOutput('gate', { ...failed, submodules: ['docs'] })).toBeUndefined();
 });
 
+it.each(['at latest/foo.js:3', 'FAIL /workspace/testing/x.js', 'FAIL unittest/x.js', '$ npm test', 'my/test/x.js'])(
+  'a part of a path, or a word, is not a submodule: %s',
+  (tail) => expect(explainOutput('gate', { command: '', tail, submodules: ['t', 'test'] })).toBeUndefined(),
+);
+
+it.each(["cannot open './test/x.c'", 'FAIL test/x.js:3', 'ls: /workspace/test: empty', 'Error("/workspace/test/x")'])(
+  'a path in a submodule names it: %s',
+  (tail) => expect(explainOutput('gate', { command: '', tail, submodules: ['test'] })).toMatch(/^test is a submodule/),
+);
+
 describe('the reason why setup cannot download', () => {
   it('names the setting that allows it', () => {
     const nothing = { registries: [], allow: [] };
