@@ -34,9 +34,13 @@ export function programsOf(lines: readonly string[]): string[] {
   return [...new Set(programs.filter((program) => /^[\w.+-]+$/.test(program) && !SHELL_BUILT_INS.includes(program)))];
 }
 
-/** The programs of commands without any shell syntax: without them, these commands are certain to fail. */
+/**
+ * The programs of commands without any shell syntax: without them, these commands are certain to fail. `corepack` has
+ * programs of its own, and `env` may set another PATH.
+ */
 export function plainProgramsOf(lines: readonly string[]): string[] {
-  return programsOf(lines.filter((line) => /^[\w.+-]+(?: +[\w./:@%+,=-]+)*$/.test(line.trim())));
+  const isPlain = (line: string) => /^[\w.+-]+(?: +[\w./:@%+,=-]+)*$/.test(line) && !/^(?:corepack|env) /.test(line);
+  return programsOf(lines.map((line) => line.trim()).filter(isPlain));
 }
 
 /** Package registries that these commands download from, judged by their words. */

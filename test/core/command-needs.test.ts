@@ -2,10 +2,17 @@ import { describe, expect, it, test } from 'vitest';
 import {
   explainOutput,
   NETWORK_UNREACHABLE,
+  plainProgramsOf,
   programsOf,
   registriesOf,
   describeUnreachable,
 } from '../../src/core/command-needs.ts';
+
+it('only commands that are certain to fail without their program are plain', () => {
+  const lines = ['corepack pnpm test', 'env PATH=/workspace/bin pytest', 'cd web && npm test', './gradlew test'];
+  expect(plainProgramsOf(lines)).toEqual([]);
+  expect(plainProgramsOf([' time make check ', 'cargo test --locked'])).toEqual(['make', 'cargo']);
+});
 
 describe('the registries that setup reads', () => {
   it.each([
