@@ -152,6 +152,8 @@ describe('results of tools', () => {
         expect(JSON.parse((await call(tool, { prd, ...more })).content[0]!.text), prd).toMatchObject({
           error: { code: 'USAGE', message: `The PRD is a path, ${prd.trim()}, instead of the text of the file.` },
         });
+    const line = await call('halo_validate_prd', { prd: '- [ ] Write the install section of README.md' });
+    expect([line.isError, line.value['stories']]).toMatchObject([undefined, [{ title: /README/ }]]);
     const refused = JSON.parse((await call('halo_validate_prd', { prd: wrong })).content[0]!.text) as {
       error: HaloError;
     };

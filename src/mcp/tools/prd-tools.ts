@@ -32,7 +32,7 @@ const prdFields = {
 };
 
 /** One line that is the path of a file: agents mistake the text for it. */
-const PATH = /^(?:(?:~|\.{1,2})?\/.*|.*\.(?:json|jsonl|ya?ml|md|markdown|txt))$/i;
+const PATH = /^(?:(?:~|\.{1,2})?\/.*|\S+\.(?:json|jsonl|ya?ml|md|markdown|txt))$/i;
 
 /** Throws USAGE for a path in place of the text. */
 function toPrdFile({ prd, path }: { prd: string; path?: string | undefined }): PrdFile {
