@@ -1,11 +1,13 @@
 import type { Access } from '../core/access/access.ts';
 import { isIn } from '../core/run/progress.ts';
+import type { BreakerView } from '../api/operations/schemas.ts';
 import type { ListedRun } from '../api/runs/limited-runs.ts';
 import { flagsOf, landingChanges } from '../core/review/flags.ts';
 import { canLand } from '../core/run/actions.ts';
 import { nextSteps, type NextStep } from '../core/run/next-steps.ts';
 import { isQuestion, questionLines } from '../core/run/questions.ts';
 import { awaitsDecision, isDone, type StoryState } from '../core/run/state.ts';
+import { printableShellWord } from '../core/text/safe-text.ts';
 import { storyCount } from './run-words.ts';
 
 /** What a person may do about an item; `decide`: approve or reject; `retry`: the story of the item, or else the run. */
@@ -77,6 +79,12 @@ export function inboxSteps(item: InboxItem, run: ListedRun): Omit<NextStep, 'why
   const place = placeOf(item, run);
   const decisions = (['approve', 'reject'] as const).map((each) => ({ do: each, ...place }));
   return [inboxStep(item, run), ...(item.kind === 'approval' ? decisions : [])];
+}
+
+/** A breaker of a repository or a provider, which is not one of a run, as an item with the command that continues. */
+export function sharedBreakerItem({ key, status, reason }: BreakerView) {
+  const kind: InboxKind = 'breaker';
+  return { kind, text: `${key} is ${status}: ${reason}`, command: `halo breaker reset ${printableShellWord(key)}` };
 }
 
 function placeOf({ story }: InboxItem, { runId }: ListedRun): Pick<NextStep, 'runId' | 'story'> {

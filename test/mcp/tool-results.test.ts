@@ -4,6 +4,7 @@ import type { HaloError } from '../../src/core/failure/errors.ts';
 import type { JournalEntry } from '../../src/core/journal/events.ts';
 import { ToolRunner } from '../../src/mcp/tool-runner.ts';
 import { TOOLS } from '../../src/mcp/tools/all-tools.ts';
+import { openBreakerStore } from '../../src/store/breaker-files.ts';
 import { openScriptedHome, type ScriptedHome } from '../support/halo/scripted-home.ts';
 import { attempted, created, passed, succeeded } from '../support/journal.ts';
 
@@ -39,6 +40,13 @@ it('halo_inbox lists what waits for a person, with the tool that decides', async
   ]);
   const tool = { name: 'halo_answer', arguments: { runId: RUN, story: 'US-001' } };
   const entry = { kind: 'answer', runId: RUN, story: 'US-001', tool };
+  expect((await call('halo_inbox')).value).toMatchObject({ entries: [entry], omitted: 0 });
+});
+
+it('halo_inbox lists breakers of repositories and providers, as halo inbox does', async () => {
+  const breaker = { status: 'open', signs: [], reason: 'no answer' } as const;
+  await openBreakerStore(home.host.home).update('provider:api.test', () => ({ breaker, result: undefined }));
+  const entry = { kind: 'breaker', command: 'halo breaker reset provider:api.test' };
   expect((await call('halo_inbox')).value).toMatchObject({ entries: [entry], omitted: 0 });
 });
 

@@ -1,8 +1,8 @@
 import type { BreakerView } from '../../api/operations/schemas.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
-import { printableShellWord, safeLine } from '../../core/text/safe-text.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
 import { commandOf } from '../../core/run/next-steps.ts';
-import { inboxItems, inboxStep } from '../../view/inbox.ts';
+import { inboxItems, inboxStep, sharedBreakerItem } from '../../view/inbox.ts';
 import type { Cli, Define } from '../cli.ts';
 import { table, terminalColumns, type Cell } from '../output/table.ts';
 
@@ -66,10 +66,7 @@ function waitingIn(run: ListedRun, runs: readonly ListedRun[]): Waiting[] {
   }));
 }
 
-function waitingBreaker({ key, status, reason }: BreakerView): Waiting {
-  return {
-    kind: 'breaker',
-    text: `${key} is ${status}: ${reason}`,
-    next: `halo breaker reset ${printableShellWord(key)}`,
-  };
+function waitingBreaker(breaker: BreakerView): Waiting {
+  const { command, ...item } = sharedBreakerItem(breaker);
+  return { ...item, next: command };
 }

@@ -5,7 +5,7 @@ import { defineTool, fieldOf, RUN_REFERENCE, type ToolOperations } from '../tool
 import { defined } from '../../lib/guards.ts';
 import { MAX_ENTRIES } from '../tool-result.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import { inboxItems, inboxStep } from '../../view/inbox.ts';
+import { inboxItems, inboxStep, sharedBreakerItem } from '../../view/inbox.ts';
 import { listedRunSchema, runViewSchema, stepSchema, toListedRun, toRunView, toStep } from './run-view.ts';
 
 /** Queries that read only the runs that are listed. */
@@ -42,8 +42,8 @@ export const listTool = defineTool({
 
 const inboxEntry = z.object({
   kind: z.string().describe('What a person decides: an answer, an approval, a landing, a reset or a budget.'),
-  runId: z.string(),
-  project: z.string(),
+  runId: z.string().optional().describe('Absent: a breaker of a repository or a provider.'),
+  project: z.string().optional(),
   story: z.string().optional(),
   text: z.string(),
   ...stepSchema.shape,
@@ -54,12 +54,15 @@ export const inboxTool = defineTool({
   title: 'List what waits for a person',
   description:
     'Lists what waits for a decision of a person, in all runs that you may see: questions, commits to approve, open breakers, exhausted budgets, and results to land. Report it; the decisions are for the user.',
-  uses: [OPERATIONS.listRuns],
+  uses: [OPERATIONS.listRuns, OPERATIONS.listBreakers],
   input: z.strictObject({ limit: z.int().min(1).max(MAX_ENTRIES).default(20).describe('The number of entries.') }),
   output: z.object({ entries: z.array(inboxEntry), omitted: z.number().int().describe('Further entries.') }),
   async run(operations, { limit }) {
-    const { runs } = await operations.listRuns({ ended: MAX_INBOX_RUNS });
-    const all = runs.flatMap((run) =>
+    const [{ runs }, { breakers }] = await Promise.all([
+      operations.listRuns({ ended: MAX_INBOX_RUNS }),
+      operations.listBreakers({ shared: true }),
+    ]);
+    const ofRuns = runs.flatMap((run) =>
       inboxItems(run, runs).map((item) => ({
         kind: item.kind,
         runId: run.runId,
@@ -69,6 +72,8 @@ export const inboxTool = defineTool({
         ...toStep(inboxStep(item, run)),
       })),
     );
+    const shared = breakers.map(sharedBreakerItem).map((item) => ({ ...item, text: safeLine(item.text, 600) }));
+    const all = [...ofRuns, ...shared];
     return { entries: all.slice(0, limit), omitted: Math.max(0, all.length - limit) };
   },
 });
