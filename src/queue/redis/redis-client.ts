@@ -33,7 +33,7 @@ export function openRedisClient(address: RedisAddress, options: RedisOptions = {
 export async function connectRedisClient(address: RedisAddress, options: RedisOptions = {}): Promise<Redis> {
   const { client, failure } = await tryConnect(address, options);
   if (failure === undefined) return client;
-  client.disconnect();
+  disconnectClient(client);
   throw unavailable(address, failure.error);
 }
 
