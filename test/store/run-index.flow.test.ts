@@ -58,6 +58,17 @@ describe('a list with conditions', () => {
     });
   });
 
+  test('does not count runs that may be invisible', async ({ home, store }) => {
+    for (const repo of ['/srv/secret', '/srv/secret', '/srv/web', '/srv/web'])
+      await store.append(await create(store, { repo }), [end('SUCCESS')]);
+    const path = join(home, 'run-index.jsonl');
+    const known = readFileSync(path, 'utf8').split('\n');
+    writeFileSync(path, `${known.filter((line) => !line.includes('secret')).join('\n')}\n`);
+    const isVisible = (source: string) => source === '/srv/web';
+    const page = await openStore(home, { transcribe }).list({ isVisible, ended: 1, open: 0 });
+    expect([page.runs.length, page.omitted]).toEqual([1, { open: 0, ended: 1 }]);
+  });
+
   test('reads a run whose stories have more text than the index keeps', async ({ home, store }) => {
     const first = created(`0000${(serial += 1).toString().padStart(11, '0')}`);
     const stories = first.prd.stories.map((story) => ({ ...story, title: `${'long '.repeat(4_000)}needle` }));

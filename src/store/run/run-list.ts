@@ -80,7 +80,9 @@ export async function listRuns(home: string, lists: RunLists, query: RunQuery = 
     // What changes while a run is open is known when it is read.
     return isWanted({ ...facts, breaker: true }, { ...condition, state: undefined, find: undefined });
   };
-  return readMatching(home, { ids: all.filter(mayMatch), open }, { ...query, isWanted });
+  // Numbers tell nothing about runs of which it is not known whether they are visible.
+  const isCounted = (runId: string) => isVisible === undefined || index.has(runId);
+  return readMatching(home, { ids: all.filter(mayMatch), open }, { ...query, isWanted, isCounted });
 }
 
 type Range = Pick<RunQuery, 'open' | 'ended' | 'newest' | 'since' | 'until' | 'started'>;
@@ -120,9 +122,10 @@ async function readMatching(
     newest = Infinity,
     started,
     isWanted,
+    isCounted,
     mark = (runs) => Promise.resolve([...runs]),
     ...period
-  }: Range & Pick<RunQuery, 'mark'> & { isWanted: (facts: RunFacts) => boolean },
+  }: Range & Pick<RunQuery, 'mark'> & { isWanted: (facts: RunFacts) => boolean; isCounted: (runId: string) => boolean },
 ): Promise<RunList> {
   const isOpen = new Map(open.map((run) => [run.runId, run.started]));
   const left = { open: mostOpen, ended: mostEnded };
@@ -133,6 +136,9 @@ async function readMatching(
     .filter((runId) => left[kindOf(runId)] > 0)
     .sort((a, b) => rank(a) - rank(b));
   const list: RunList = { runs: [], unreadable: [], omitted: { open: 0, ended: 0 } };
+  const leaveOut = (runIds: readonly string[]) => {
+    for (const runId of runIds.filter(isCounted)) list.omitted[kindOf(runId)] += 1;
+  };
   while (rest.length > 0 && list.runs.length < newest) {
     const chunk = rest.splice(0, Math.min(newest - list.runs.length, left.open + left.ended, MAX_AT_ONCE));
     const { runs, unreadable } = await readAll(home, chunk);
@@ -148,11 +154,11 @@ async function readMatching(
     for (const kind of ['open', 'ended'] as const)
       if (left[kind] <= 0) {
         const kept = rest.filter((runId) => kindOf(runId) !== kind);
-        list.omitted[kind] += rest.length - kept.length;
+        leaveOut(rest.filter((runId) => kindOf(runId) === kind));
         rest.splice(0, rest.length, ...kept);
       }
   }
-  for (const runId of rest) list.omitted[kindOf(runId)] += 1;
+  leaveOut(rest);
   const last = inOrder(list.runs).at(-1)?.runId;
   return { ...list, runs: inOrder(list.runs), ...(rest.length > 0 && last !== undefined && { next: last }) };
 }
