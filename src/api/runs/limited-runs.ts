@@ -48,23 +48,26 @@ export function openLimitedRuns(home: string, store: Pick<RunCatalog, 'list'>): 
   };
   return {
     async list(query = {}) {
-      const { runs, omitted, next, unreadable } = await store.list({ ...query, mark });
+      // A search reads many parts of the list, and the started runs once for all of them.
+      let started: Promise<readonly RunState[]> | undefined;
+      const markPart = (part: readonly RunState[]) => mark(part, () => (started ??= startedRuns()));
+      const { runs, omitted, next, unreadable } = await store.list({ ...query, mark: markPart });
       // A folder without a journal is not a run, or not yet.
       const damaged = unreadable.filter(({ error }) => error.code !== 'RUN_NOT_FOUND');
       const unread = damaged.map(({ runId, error }) => ({ runId, reason: error.message }));
       const more = { next, unreadable: unread.length === 0 ? undefined : unread };
-      return { runs: await mark(runs), omitted, ...defined(more) };
+      return { runs: await markPart(runs), omitted, ...defined(more) };
     },
-    mark,
+    mark: (runs) => mark(runs),
     async of(run) {
       const most = isReadyToStart(run) ? await readLimits() : NO_LIMITS;
       return hasFleetLimit(most) ? toHeldBy(limitedBy(run, await startedRuns(), most)) : {};
     },
   };
 
-  async function mark(runs: readonly RunState[]): Promise<ListedRun[]> {
+  async function mark(runs: readonly RunState[], readStarted = startedRuns): Promise<ListedRun[]> {
     const most = runs.some(isReadyToStart) ? await readLimits() : NO_LIMITS;
-    const started = hasFleetLimit(most) ? await startedRuns() : [];
+    const started = hasFleetLimit(most) ? await readStarted() : [];
     return runs.map((run) => ({ ...run, ...toHeldBy(limitedBy(run, started, most)) }));
   }
 
