@@ -53,6 +53,8 @@ export const INBOX = {
 /** What a person decides. */
 export type InboxKind = keyof typeof INBOX;
 
+export const INBOX_KINDS = Object.keys(INBOX) as [InboxKind, ...InboxKind[]];
+
 export interface InboxItem {
   kind: InboxKind;
   story?: StoryState;

@@ -3,6 +3,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { HaloError } from '../../src/core/failure/errors.ts';
 import type { JournalEntry } from '../../src/core/journal/events.ts';
 import { ToolRunner } from '../../src/mcp/tool-runner.ts';
+import { INBOX_KINDS } from '../../src/view/inbox.ts';
+import * as z from 'zod';
 import { TOOLS } from '../../src/mcp/tools/all-tools.ts';
 import { openBreakerStore } from '../../src/store/breaker-files.ts';
 import { openScriptedHome, type ScriptedHome } from '../support/halo/scripted-home.ts';
@@ -41,6 +43,8 @@ it('halo_inbox lists what waits for a person, with the tool that decides', async
   const tool = { name: 'halo_answer', arguments: { runId: RUN, story: 'US-001' } };
   const entry = { kind: 'answer', runId: RUN, story: 'US-001', tool };
   expect((await call('halo_inbox')).value).toMatchObject({ entries: [entry], omitted: 0 });
+  const { output } = TOOLS.find(({ name }) => name === 'halo_inbox')!;
+  expect(JSON.stringify(z.toJSONSchema(output)), 'its words').toContain(JSON.stringify(INBOX_KINDS));
 });
 
 it('halo_inbox lists breakers of repositories and providers, as halo inbox does', async () => {

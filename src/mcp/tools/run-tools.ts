@@ -5,7 +5,7 @@ import { defineTool, fieldOf, RUN_REFERENCE, type ToolOperations } from '../tool
 import { defined } from '../../lib/guards.ts';
 import { MAX_ENTRIES } from '../tool-result.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import { inboxItems, inboxStep, sharedBreakerItem } from '../../view/inbox.ts';
+import { INBOX_KINDS, inboxItems, inboxStep, sharedBreakerItem } from '../../view/inbox.ts';
 import { listedRunSchema, runViewSchema, stepSchema, toListedRun, toRunView, toStep } from './run-view.ts';
 
 /** Queries that read only the runs that are listed. */
@@ -41,7 +41,7 @@ export const listTool = defineTool({
 });
 
 const inboxEntry = z.object({
-  kind: z.string().describe('What a person decides: an answer, an approval, a landing, a reset or a budget.'),
+  kind: z.enum(INBOX_KINDS).describe('What a person decides.'),
   runId: z.string().optional().describe('Absent: a breaker of a repository or a provider.'),
   project: z.string().optional(),
   story: z.string().optional(),
