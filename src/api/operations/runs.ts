@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import type { JournalEvent } from '../../core/journal/events.ts';
+import { MAX_FIND_LENGTH } from '../../core/listing/run-facts.ts';
 import { toPrunedError } from '../../core/retention/retention.ts';
 import { type RunState, storyOf } from '../../core/run/state.ts';
 import { sleep } from '../../lib/async.ts';
@@ -63,9 +64,14 @@ export const runOperations = {
         state: text(z).describe(
           'Only runs in this state: `queued`, `running`, `waiting`, `paused`, `ended`, `failed`, `landed`, `approved`, `waiting for approval` or another word of `halo ls`, or a stop reason.',
         ),
-        find: text(z).describe(
-          'Only runs in which each of these words is a part of the id, project, user, repository or state, or of the id or title of a story.',
-        ),
+        find: z
+          .string()
+          .min(1)
+          .max(MAX_FIND_LENGTH)
+          .optional()
+          .describe(
+            'Only runs in which each of these words is a part of the id, project, user, repository or state, or of the id or title of a story.',
+          ),
       }),
     example: { open: 50, ended: 20 },
     output: {

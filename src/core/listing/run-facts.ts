@@ -72,6 +72,9 @@ function hasWords({ repo, user, state = [], text = '' }: RunFacts, find: string)
   return searchWords(find).every((word) => all.includes(word));
 }
 
+/** Characters of a search. The time to look for a longer word grows with its length × that of the text. */
+export const MAX_FIND_LENGTH = 200;
+
 /** The words of a search, lower case. */
 export function searchWords(find: string): string[] {
   return find

@@ -2,6 +2,7 @@ import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import type { WorkerView } from '../../api/operations/schemas.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
+import { MAX_FIND_LENGTH } from '../../core/listing/run-facts.ts';
 import { isIn } from '../../core/run/progress.ts';
 import { asksPerson, inboxItems } from '../../view/inbox.ts';
 import { isWorking } from '../../view/story-words.ts';
@@ -129,6 +130,7 @@ function FilterBar({ filter, onChange }: { filter: RunFilter; onChange: (next: P
         type="search"
         aria-label="Find runs"
         placeholder="Project, story, repository, user, state or id"
+        maxLength={MAX_FIND_LENGTH}
         value={filter.find}
         onInput={({ currentTarget }) => onChange({ find: currentTarget.value })}
       />
