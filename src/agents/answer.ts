@@ -184,13 +184,16 @@ const SIGNAL = /^[*`\s]{0,9}(STORY_DONE|TESTS_GENERATED|BLOCKED):\s{0,9}(.{1,200
 const BLOCK_START = /^(?:<!--\s{0,9}HANK_STATUS|---\s{0,3}HANK_STATUS\s{0,3}---)\s*$/;
 const BLOCK_END = /^(?:-->|---\s{0,3}END_HANK_STATUS\s{0,3}---)\s*$/;
 
+/** Why a signal does not count. */
+const REFUSALS = {
+  example: 'The last signal that the agent printed is the example in its prompt',
+  other: 'The agent reported another story as its own',
+};
 /** Replaces a signal that does not count. */
-const Refused = z.strictObject({ error: z.string(), signal: z.string() });
-const REPORTED_OTHER = 'The agent reported another story as its own';
+const Refused = z.strictObject({ refused: z.enum(['example', 'other']), signal: z.string() });
 
 /** The example in the prompt: an agent that prints its prompt has not answered with it, nor with a signal before it. */
 export const BLOCKED_EXAMPLE = 'what is missing, if only a person can decide or provide it';
-const ECHOED = 'The last signal that the agent printed is the example in its prompt';
 
 /**
  * Reads lines of an agent that ends with text signals instead of JSON. Each signal becomes an answer; the last one counts.
@@ -212,9 +215,9 @@ export function createSignalReader({ story, testsOnly }: Omit<ExpectedAnswer, 'f
     if (BLOCK_START.test(line)) block = new Map();
     const [, word, rest = ''] = SIGNAL.exec(line) ?? [];
     if (word === undefined) return undefined;
-    if (word === 'BLOCKED' && rest === BLOCKED_EXAMPLE) return JSON.stringify({ error: ECHOED, signal: rest });
+    if (word === 'BLOCKED' && rest === BLOCKED_EXAMPLE) return JSON.stringify({ refused: 'example', signal: rest });
     if (word === 'BLOCKED') return format({ status: 'needs_human', summary: rest });
-    if (oneLine(rest) !== oneLine(story)) return JSON.stringify({ error: REPORTED_OTHER, signal: rest });
+    if (oneLine(rest) !== oneLine(story)) return JSON.stringify({ refused: 'other', signal: rest });
     if (word === 'STORY_DONE' || testsOnly === true) return format({ status: 'ok', summary: said });
     return format({ status: 'failed', summary: `The agent wrote tests, but did not finish the story. ${said}`.trim() });
   };
@@ -248,8 +251,8 @@ export function withSignals(read: LineReader, expected: ExpectedAnswer | undefin
 export function readSignalAnswer(text: string | undefined): AgentOutcome {
   const refused = Refused.safeParse(parseUntrustedJson(text ?? ''));
   if (!refused.success) return readAnswer(text);
-  const { error, signal } = refused.data;
-  return { kind: 'invalid', error: `${error === ECHOED ? ECHOED : REPORTED_OTHER}: "${safeLine(signal, 120)}".` };
+  const { refused: why, signal } = refused.data;
+  return { kind: 'invalid', error: `${REFUSALS[why]}: "${safeLine(signal, 120)}".` };
 }
 
 /** The answer of a HANK_STATUS block. */

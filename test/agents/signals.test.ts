@@ -44,7 +44,10 @@ describe('an agent that answers with signals', () => {
     expect(command.outcome({ exitCode: 0, answerText, error: undefined, stderrTail: '' })).toEqual(
       answer('ok', 'Wrote three tests.'),
     );
-    expect(read('TESTS_GENERATED: US-002').answerText).toContain('another story');
+    const { answerText: other } = read('TESTS_GENERATED: US-002');
+    expect(command.outcome({ exitCode: 0, answerText: other, error: undefined, stderrTail: '' })).toMatchObject({
+      error: 'The agent reported another story as its own: "US-002".',
+    });
   });
 
   it.each<[string[]]>([

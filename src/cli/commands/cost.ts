@@ -30,7 +30,7 @@ export const define: Define = (command, cli) => {
     .addOption(
       new Option(
         '--by <groups>',
-        'group by one or several, separated by commas, such as repo,day (default: run; days are those of UTC)',
+        'group by one or several, separated by commas, such as repo,day, instead of the newest runs (days are those of UTC)',
       )
         .choices(COST_GROUPS)
         .argParser(parseBy)

@@ -2,7 +2,6 @@ import { describeWarning } from '../budget.ts';
 import type { JournalEvent } from '../journal/events.ts';
 import { commandOf, nextSteps } from '../run/next-steps.ts';
 import { PROGRESS } from '../run/progress.ts';
-import { isQuestion } from '../run/questions.ts';
 import { isUndecided, type RunState } from '../run/state.ts';
 import { safeLine } from '../text/safe-text.ts';
 import { mayUseRepository } from '../access/access.ts';
@@ -182,10 +181,8 @@ function describeStory(
         ? { type: 'story.failed', what: `${name} has failed`, text: summary, story, stopReason }
         : undefined;
     }
-    default: {
-      const says = isQuestion({ progress: verdict }) ? 'has a question' : PROGRESS[verdict].says;
-      return { type: 'story.question', what: `${name} ${says}`, text: summary, story, stopReason };
-    }
+    default:
+      return { type: 'story.question', what: `${name} ${PROGRESS[verdict].says}`, text: summary, story, stopReason };
   }
 }
 

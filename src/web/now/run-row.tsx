@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { formatUsd } from '../../core/budget.ts';
 import { searchWords } from '../../core/listing/run-facts.ts';
-import { isSelected, type StoryState } from '../../core/run/state.ts';
+import { isDone, isSelected, type StoryState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { storyToShow } from '../../view/facts.ts';
 import { projectName, runWords, storyCount, timeText } from '../../view/run-words.ts';
@@ -26,6 +26,7 @@ interface RunRowProps {
 export function RunRow({ run, now, isAsking, find }: RunRowProps): JSX.Element {
   const words = searchWords(find);
   const state = runWords(run);
+  const found = findStories(run, find);
   return (
     <li class="run-row">
       <a class="title" href={`#/run/${run.runId}`}>
@@ -34,7 +35,7 @@ export function RunRow({ run, now, isAsking, find }: RunRowProps): JSX.Element {
       <span class={`state ${state.tone}`} title={state.text}>
         {cellOf(state).text}
       </span>
-      <StoryBar run={run} now={now} found={findStories(run, find)} />
+      <StoryBar run={run} now={now} found={found} />
       <span class="num done">{storyCount(run)}</span>
       <span class="num time" title="Time in which stories were under way">
         {timeText(run, now)}
@@ -43,7 +44,7 @@ export function RunRow({ run, now, isAsking, find }: RunRowProps): JSX.Element {
       <span class="num when soft">
         <Age at={run.endedAt ?? run.createdAt} now={now} />
       </span>
-      <WhatNow {...{ run, now, isAsking, find, words }} />
+      <WhatNow {...{ run, now, isAsking, found, words }} />
       <span class="who soft" title={safeLine(run.repo.source)}>
         <Marked text={safeLine(run.user, 60)} words={words} /> ·{' '}
         <code>
@@ -54,9 +55,13 @@ export function RunRow({ run, now, isAsking, find }: RunRowProps): JSX.Element {
   );
 }
 
+interface WhatNowProps extends Omit<RunRowProps, 'find'> {
+  found: readonly StoryState[];
+  words: readonly string[];
+}
+
 /** The story that a search found or that explains the run, or why the run waits. */
-function WhatNow({ run, now, isAsking, find, words }: RunRowProps & { words: readonly string[] }): JSX.Element {
-  const found = findStories(run, find);
+function WhatNow({ run, now, isAsking, found, words }: WhatNowProps): JSX.Element {
   const [waits] = whyRunWaits({ state: run, ...(run.heldBy && { heldBy: run.heldBy }) });
   const working = run.stories.filter((story) => isWorking(story, run));
   if (found.length === 0 && waits !== undefined && working.length === 0)
@@ -94,12 +99,19 @@ function storyNow(story: StoryState, run: ListedRun, now: string): string {
   return story.waiting === undefined ? text : `${text}: ${story.waiting.why}`;
 }
 
+/** More parts could not be distinguished. */
+const MAX_PARTS = 60;
+
 /**
- * The stories of a run as parts of a bar, each a link with its title and state. They have one stop of the Tab key; arrow keys
+ * The stories of a run as parts of a bar, each a link with its title and state; of a long run those from the first that is
+ * not done. They have one stop of the Tab key; arrow keys
  * lead from one to the next.
  */
 export function StoryBar({ run, now, found }: { run: ListedRun; now: string; found: readonly StoryState[] }) {
-  const stories = run.stories.filter((story) => isSelected(story, run));
+  const all = run.stories.filter((story) => isSelected(story, run));
+  const begin = all.findIndex((story) => !isDone(story));
+  const from = Math.max(0, Math.min(begin === -1 ? 0 : begin, all.length - MAX_PARTS));
+  const stories = all.slice(from, from + MAX_PARTS);
   return (
     <ol class="story-bar" aria-label="Stories" onKeyDown={focusNext}>
       {stories.map((story, index) => {

@@ -26,7 +26,12 @@ export function CopyButton({ text, name }: CopyButtonProps): JSX.Element {
       class="copy"
       title={`Copy ${name}`}
       aria-label={isCopied ? `Copied ${name}` : `Copy ${name}`}
-      onClick={() => void copy(text).then(() => setCopied(text))}
+      onClick={() => {
+        copy(text).then(
+          () => setCopied(text),
+          () => undefined,
+        );
+      }}
     >
       <svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true">
         <path d={isCopied ? CHECK : SHEETS} />
@@ -35,7 +40,7 @@ export function CopyButton({ text, name }: CopyButtonProps): JSX.Element {
   );
 }
 
-/** A server without TLS on another machine has no clipboard in its pages, only the selection. */
+/** A server without TLS on another machine has no clipboard in its pages, only the selection. Throws if neither works. */
 async function copy(text: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
@@ -44,9 +49,10 @@ async function copy(text: string): Promise<void> {
     const focused = document.activeElement as HTMLElement | null;
     (focused?.closest('dialog') ?? document.body).append(area);
     area.select();
-    document.execCommand('copy');
+    const isCopied = document.execCommand('copy');
     area.remove();
     focused?.focus();
+    if (!isCopied) throw new Error('the browser refused to copy');
   }
 }
 

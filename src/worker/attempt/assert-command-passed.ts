@@ -42,14 +42,14 @@ export function assertCommandPassed(config: Config, ended: Failed, { touched, ca
   const reasons = [...refusals, explainOutput(kind, ended) ?? []].flat();
   const why = [...unreached, `${kind} ${describeExit(exit, config.limits, tail)}`, ...reasons].join('; ');
   // Nothing but a setting changes that a host is refused.
-  const needsHost = kind === 'setup' && !touched && unreached.length === 0 && wasRefusedHost(egress);
+  const needsHost = kind === 'setup' && !touched && unreached.length === 0 && namesRefusedHost(egress, tail);
   throw withCause(needsHost ? 'network-missing' : cause, attemptFailed('GATE_FAILED', `${why}: \`${command}\``, tail));
 }
 
-/** Whether the command asked for a host that is not allowed. */
-function wasRefusedHost(egress: Failed['egress']): boolean {
+/** Whether the output of the command ends with a host that it asked for and that is not allowed; it can do without others. */
+function namesRefusedHost(egress: Failed['egress'], tail: string): boolean {
   const rows = egress?.channel.gateway.traffic() ?? [];
-  return rows.some(({ unlisted }) => unlisted === true);
+  return rows.some(({ unlisted, target }) => unlisted === true && tail.includes(target.replace(/:\d+$/, '')));
 }
 
 /** The distinct reasons why requests of the command failed. */

@@ -60,7 +60,7 @@ describe('a notification', () => {
     [
       'a question',
       [begun!, end({ verdict: 'needs_human', stopReason: 'NEEDS_HUMAN', summary: 'Which\n\ncurrency?' })],
-      ['story.question', 'shop: US-001 has a question', 'Which currency?'],
+      ['story.question', 'shop: US-001 needs a human', 'Which currency?'],
     ],
     [
       'a commit that waits',

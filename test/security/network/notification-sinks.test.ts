@@ -41,7 +41,7 @@ const question: Notification = {
   source: '/srv/repos/shop',
   user: 'ada',
   story: { id: 'US-003', title: 'Prices' },
-  title: 'shop: US-003 has a question',
+  title: 'shop: US-003 needs a human',
   text: '<!channel> @here & <https://evil.example|click>',
   command: 'halo answer 0tbq4m8k --story US-003 "…"',
 };
@@ -168,7 +168,7 @@ describe('incident notification: a message', () => {
     await send(openSlack({ url: receiver.url, ...how }), landed);
     expect((JSON.parse(receiver.received[0]!.body) as { text: string }).text).toBe(
       [
-        '*shop: US-003 has a question*',
+        '*shop: US-003 needs a human*',
         '&lt;!channel&gt; @\u200bhere &amp; &lt;https://evil.example|click&gt;',
         '`halo answer 0tbq4m8k --story US-003 "…"`',
         '*shop: US-004 has landed*',

@@ -161,7 +161,7 @@ describe('assertCommandPassed', () => {
       return toOutcome(error);
     }
   };
-  const UNLISTED = { outcome: 'refused', unlisted: true };
+  const UNLISTED = { outcome: 'refused', unlisted: true, target: 'nodejs.org:443' };
   const noNetwork = 'curl: (6) Could not resolve host: example.org';
   const noProgram = 'sh: 1: pnpm: not found';
 
@@ -205,9 +205,12 @@ describe('assertCommandPassed', () => {
     ['such a host and a failed request', false, undefined, [UNLISTED, { outcome: 'failed', reason: 'network: reset' }]],
     ['an item that no registry has', false, undefined, [{ outcome: 'refused' }]],
     ['a host that is not allowed, on the tree of a story', true, undefined, [UNLISTED]],
+    ['a host that it can do without', false, undefined, [{ ...UNLISTED, target: 'telemetry.example.org:443' }]],
   ])('a setup that asked for %s is blamed on the settings only if these would help', (_name, touched, cause, rows) => {
     const egress = { channel: { refusals: [], gateway: { traffic: () => rows } } };
-    const command = { ...ended('setup', {}), egress } as unknown as ReturnType<typeof ended>;
+    const command = { ...ended('setup', {}, 'GET https://nodejs.org/headers failed'), egress } as unknown as ReturnType<
+      typeof ended
+    >;
     expect(outcomeOf(command, touched)?.cause).toBe(cause);
   });
 

@@ -108,7 +108,7 @@ describe('incident notification: notifications', () => {
     expect(run.stdout + run.stderr).not.toContain('canary-8d1f6f2b9c');
     await vi.waitFor(() => expect(chat.received.length).toBeGreaterThan(0), PATIENCE);
     const text = chat.received.map(({ body }) => (JSON.parse(body) as { text: string }).text).join('\n');
-    expect(text).toMatch(/S-1 has a question\*\nIs \*+ &lt;!channel&gt; right\?/);
+    expect(text).toMatch(/S-1 needs a human\*\nIs \*+ &lt;!channel&gt; right\?/);
     expect(text).toContain('has ended with NEEDS_HUMAN');
     expect(text).not.toContain('canary');
     expect(JSON.stringify(await listEndpoints(home.dir))).not.toContain('secret-path');

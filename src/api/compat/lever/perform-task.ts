@@ -164,7 +164,9 @@ async function assertProgramsInImage({ image, gates, env }: Config, verification
   const commands = verification === undefined ? (gates ?? []) : [verification];
   const programs = 'PATH' in env ? [] : plainProgramsOf(commands);
   if (programs.length === 0) return;
-  const versions = await readProgramVersions(openDockerEngine(), image, programs);
+  // What is wrong with image or engine is for the attempt to say.
+  const versions = await readProgramVersions(openDockerEngine(), image, programs).catch(() => undefined);
+  if (versions === undefined) return;
   const missing = programs.find((program) => versions.get(program) === undefined);
   if (missing === undefined) return;
   const command = commands.find((line) => plainProgramsOf([line]).includes(missing));
