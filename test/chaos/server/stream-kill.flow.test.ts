@@ -123,6 +123,7 @@ async function serve(): Promise<HaloProcess> {
 function actAsPage(token: string): void {
   const kept = new Map([[PAGE_KEY, 'the key of a page']]);
   vi.stubGlobal('localStorage', { getItem: (name: string) => kept.get(name) ?? null });
+  vi.stubGlobal('dispatchEvent', () => true);
   const { fetch } = globalThis;
   vi.stubGlobal('fetch', (path: string | URL, init: RequestInit = {}) => {
     if (path instanceof URL) return fetch(path, init);
