@@ -64,7 +64,7 @@ describe('the screen Inbox', skipFor(!hasChromium && 'chromium is missing'), () 
     await show('inbox', 'Inbox');
     await page.getByRole('button', { name: 'Approve' }).waitFor();
     const results = page.getByRole('region', { name: 'Results to land' });
-    await results.getByText('donerun1').waitFor();
+    await results.getByText('donerun1', { exact: true }).waitFor();
     expect(await results.getByRole('listitem').count()).toBe(1);
     await vi.waitFor(async () => expect(await page.title()).toBe('(1) Inbox – halo'), PATIENCE);
   });
