@@ -21,7 +21,7 @@ const root = resolve(import.meta.dirname, '..');
 const sources = readSources(resolve(root, 'src'));
 
 /** Banned words that are keys of responses, which programs of users read. */
-const WIRE_NAMES = ['goesOn', 'mend'];
+const WIRE_NAMES = ['goesOn'];
 
 describe('the sources', () => {
   test('import only what their folder may know', () => expect(findForbiddenEdges(sources)).toEqual([]));
@@ -145,7 +145,7 @@ describe('sources, scripts and documents', () => {
 
   test.each([
     ['src/git/a.ts', '// Recommends a fix; stands for an id; foretells'],
-    ['docs/agents.md', 'the key `mend` of the findings'],
+    ['docs/agents.md', 'the key `goesOn` of the reader'],
     ['docs/agents.md', 'The rest of the line is a word, in the words of its program.'],
     ['src/git/a.ts', 'const { id, ...rest } = story; // once'],
     ['src/git/a.ts', "({ type: 'model.used', told: 'all' })"],

@@ -9,7 +9,7 @@ export const define: Define = (command, cli) => {
     .description(
       'Checks this machine for everything that halo needs (Docker, its limits, Redis, git, the image, the agent, disk space) and suggests a fix for each problem. In a repository, agent and model key are those of its configuration.',
     )
-    .option('--json', 'print the findings as JSON: name, ok (ok, warn, fail), says (the message), mend (the fix)')
+    .option('--json', 'print the findings as JSON: name, ok (ok, warn, fail), says (the message), fix')
     .addHelpText('after', HELP)
     .action((flags: { json?: true }) => examine(flags, cli));
 };
@@ -17,7 +17,7 @@ export const define: Define = (command, cli) => {
 const HELP = `
 Examples:
   halo doctor
-  halo doctor --json | jq -r '.[] | select(.ok != "ok") | .mend'
+  halo doctor --json | jq -r '.[] | select(.ok != "ok") | .fix'
 
 Exit codes:
   0 ready, possibly with warnings    5 something that halo needs is missing
@@ -33,7 +33,7 @@ const MARKS: Record<Finding['ok'], { mark: string; tone: Tone }> = {
 async function examine(flags: { json?: true }, cli: Cli): Promise<void> {
   const findings = await cli.services.diagnose(cli.cwd);
   if (findings.some((finding) => finding.ok === 'fail')) cli.exitCode = exitCodeOf('MISSING_DEPENDENCY');
-  if (flags.json) return cli.printJson(findings.map(({ fix, ...finding }) => ({ ...finding, mend: fix })));
+  if (flags.json) return cli.printJson(findings);
   const width = Math.max(0, ...findings.map((finding) => finding.name.length));
   const indent = ' '.repeat(width + 4);
   for (const { ok, name, says, fix } of findings) {
