@@ -210,7 +210,7 @@ function reportsRow({ reports }: Pick<Partial<RunView>, 'reports'>, now: string)
 function retryText(retryAt: string | undefined, now: string): string {
   if (retryAt === undefined) return '';
   const left = msBetween(now, retryAt);
-  return left > 0 ? ` Tried again in ${formatElapsed(left)}.` : ' Tried again now.';
+  return left > 0 ? ` Next try in ${formatElapsed(left)}.` : ' Next try now.';
 }
 
 /** The pull requests of the run, the newest last, and why they are not as they should be. */
@@ -259,5 +259,8 @@ function pauseRow({ state }: Pick<RunView, 'state'>, now: string): Fact[] {
   const isShown = state.stories.some(({ waiting }) => waiting?.model !== undefined);
   if (pause === undefined || pause.until <= now || isShown) return [];
   const why = pause.why === 'rate' ? 'the configured rate is reached' : 'the provider asked for a pause';
-  return fact('pause', `requests for ${pause.model} for ${formatElapsed(msBetween(now, pause.until))}: ${why}`);
+  return fact(
+    'pause',
+    `no requests for ${pause.model} in the next ${formatElapsed(msBetween(now, pause.until))}: ${why}`,
+  );
 }

@@ -74,7 +74,7 @@ export function estimateStories(
     ...(wanted.model !== undefined && same.agent !== undefined && same.model === undefined
       ? [`Fewer than ${ENOUGH_SAMPLES} stories were run with ${wanted.model}, so those of all models count.`]
       : []),
-    ...(count < CERTAIN_SAMPLES ? [`Rough estimate: only ${count} earlier stories.`] : []),
+    ...(count < CERTAIN_SAMPLES ? [`Rough estimate: only ${count} earlier ${count === 1 ? 'story' : 'stories'}.`] : []),
     ...(prices.length < count
       ? [
           `The cost of ${count - prices.length} of ${count} stories is not known, for example because the model has no price.`,

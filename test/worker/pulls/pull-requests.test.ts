@@ -32,14 +32,14 @@ describe('the pull request of a run', () => {
       forge.fault = (request) => (request.startsWith(POST) ? { drop } : undefined);
       await run.pass();
       expect(run.events('pull.opened')).toEqual([]);
-      expect((await command(['status', run.runId])).stdout).toContain('Tried again');
+      expect((await command(['status', run.runId])).stdout).toContain('Next try');
       forge.fault = () => undefined;
       run.crash();
       await run.pass();
       expect(forge.pulls.all).toMatchObject([{ branch: run.branch, isDraft: false }]);
       expect(run.head()).toBe(commit);
       expect(run.files('pull-requests')).toEqual([]);
-      expect((await command(['status', run.runId])).stdout, 'the failure is over').not.toContain('Tried again');
+      expect((await command(['status', run.runId])).stdout, 'the failure is over').not.toContain('Next try');
     },
   );
 
