@@ -94,9 +94,10 @@ const MAX_TEXT_LENGTH = 16_384;
 
 /** What an open run may change is left out. */
 function lineOf(run: RunState): Line {
-  const line: Line = { runId: run.runId, ...factsOf(run) };
+  const facts = factsOf(run);
+  const line: Line = { runId: run.runId, ...facts };
   if (run.status !== 'ended') return omit(line, 'state', 'text');
-  return factsOf(run).text.length > MAX_TEXT_LENGTH ? omit(line, 'text') : line;
+  return facts.text.length > MAX_TEXT_LENGTH ? omit(line, 'text') : line;
 }
 
 /** Each line begins with a line break, too: a line that a dying process began must not damage the next one. */

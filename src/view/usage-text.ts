@@ -1,5 +1,6 @@
 import type { Usage } from '../core/agent.ts';
-import { formatCount, formatUsd } from '../core/budget.ts';
+import { formatUsd } from '../core/budget.ts';
+import { formatCount } from '../core/text/format-count.ts';
 
 /**
  * Cost and tokens for people, e.g. `$0.12, 12.3k tokens in (4.0k cached), 678 out, 3 requests`; empty if there are

@@ -11,7 +11,7 @@ import { QUALITY_GROUPS, type QualityReport, type QualitySum } from '../../core/
 import { formatElapsed } from '../../core/text/format-elapsed.ts';
 import { defined } from '../../lib/guards.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import { formatCount } from '../../core/budget.ts';
+import { formatCount } from '../../core/text/format-count.ts';
 import { costText } from '../../view/usage-text.ts';
 import type { Cli, Define } from '../cli.ts';
 import { addReportScope, noteUnreadable, reportScope, type ReportFlags } from '../options/filter-runs.ts';

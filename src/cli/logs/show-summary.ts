@@ -3,7 +3,7 @@ import type { JournalEvent } from '../../core/journal/events.ts';
 import { summarizeRun, type AttemptSummary, type RunSummary } from '../../core/report/run-summary.ts';
 import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import { formatCount } from '../../core/budget.ts';
+import { formatCount } from '../../core/text/format-count.ts';
 import { costText, usageText } from '../../view/usage-text.ts';
 import type { Cli } from '../cli.ts';
 import { table, terminalColumns, type Cell } from '../output/table.ts';

@@ -1,6 +1,7 @@
 import { describeAgentOptions, type AgentOptions } from '../agent-options.ts';
 import type { AgentActivity, AgentId, Usage } from '../agent.ts';
-import { describeWarning, formatCount, formatUsd, type BudgetWarning } from '../budget.ts';
+import { describeWarning, formatUsd, type BudgetWarning } from '../budget.ts';
+import { formatCount } from '../text/format-count.ts';
 import { describeKeyPause, type KeyPause } from '../failure/model-use.ts';
 import {
   describeBinaryFiles,

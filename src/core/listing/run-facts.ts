@@ -2,6 +2,7 @@ import type { StopReason } from '../failure/stop-reason.ts';
 import { PROGRESS } from '../run/progress.ts';
 import { failedNeeds, unmetNeeds } from '../run/run-dependencies.ts';
 import { currentDecision, isUndecided, type RunState, type StoryState } from '../run/state.ts';
+import { hasWords } from '../text/search.ts';
 
 /** What decides whether a list has a run. What an open run may change is `text`, `state`, `breaker` and `endedAt`. */
 export interface RunFacts {
@@ -16,7 +17,7 @@ export interface RunFacts {
   endedAt?: string;
   /** The words of its state, lower case. */
   state?: string[];
-  /** What a search finds: id and project, then id and title of each story, a line each, lower case. Absent: too long to keep. */
+  /** What a search finds: id and project, then id and title of each story, a line each, lower case. Absent from the index if it is too long to keep. */
   text?: string;
 }
 
@@ -63,24 +64,15 @@ export function matches(facts: RunFacts, { repo, user, prd, batch, state, find }
     (prd === undefined || facts.prd === prd) &&
     (batch === undefined || facts.batch?.includes(batch.toLowerCase()) === true) &&
     (state === undefined || facts.state?.includes(state.toLowerCase()) === true) &&
-    (find === undefined || hasWords(facts, find))
+    (find === undefined || hasWords(searchedText(facts), find))
   );
-}
-
-function hasWords({ repo, user, state = [], text = '' }: RunFacts, find: string): boolean {
-  const all = [text, repo.toLowerCase(), user.toLowerCase(), ...state].join('\n');
-  return searchWords(find).every((word) => all.includes(word));
 }
 
 /** Characters of a search. The time to look for a longer word grows with its length × that of the text. */
 export const MAX_FIND_LENGTH = 200;
 
-/** The words of a search, lower case. */
-export function searchWords(find: string): string[] {
-  return find
-    .toLowerCase()
-    .split(/\s+/)
-    .filter((word) => word !== '');
+function searchedText({ repo, user, state = [], text = '' }: RunFacts): string {
+  return [text, repo, user, ...state].join('\n');
 }
 
 const NOT_FAILED: readonly RunState['stopReason'][] = ['SUCCESS', 'NEEDS_HUMAN', 'APPROVAL_DENIED', 'USER_ABORT'];

@@ -10,7 +10,7 @@ import {
   truncateToWidth,
   wrapIndented,
 } from '../../lib/string-width.ts';
-import { formatCount } from '../../core/budget.ts';
+import { formatCount } from '../../core/text/format-count.ts';
 import { costText } from '../../view/usage-text.ts';
 import { msBetween } from '../../core/text/format-elapsed.ts';
 import { diffLines, helpLines, logLines, settingLines } from './body-lines.ts';

@@ -8,7 +8,7 @@ import { isUnfinished, type RunState, type StoryState } from '../../core/run/sta
 import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { prdListing } from './prds/prd-listing.ts';
-import { formatCount } from '../../core/budget.ts';
+import { formatCount } from '../../core/text/format-count.ts';
 import { costText } from '../../view/usage-text.ts';
 import { currentTopView, findRun, isMatch, type TopView, type TopState } from './model.ts';
 import type { Column, Listing, Row } from './table-lines.ts';

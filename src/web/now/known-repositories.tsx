@@ -1,4 +1,5 @@
 import type { JSX } from 'preact';
+import { hasWords } from '../../core/text/search.ts';
 import { useState } from 'preact/hooks';
 import { safeText } from '../../core/text/safe-text.ts';
 
@@ -15,8 +16,7 @@ const MAX_SHOWN = 6;
 export function KnownRepositories({ known, chosen, onChange }: KnownProps): JSX.Element | null {
   const [filter, setFilter] = useState('');
   if (known.length === 0) return null;
-  const words = filter.toLowerCase().split(/\s+/);
-  const matches = known.filter((source) => words.every((word) => source.toLowerCase().includes(word)));
+  const matches = known.filter((source) => hasWords(source, filter));
   const others = matches.filter((source) => !chosen.includes(source));
   const shown = [...known.filter((source) => chosen.includes(source)), ...others.slice(0, MAX_SHOWN)];
   const more = others.length - MAX_SHOWN;

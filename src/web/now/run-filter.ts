@@ -2,7 +2,7 @@ import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { factsOf, matches } from '../../core/listing/run-facts.ts';
 import type { RunState, StoryState } from '../../core/run/state.ts';
 import { PROGRESS } from '../../core/run/progress.ts';
-import { searchWords } from '../../core/listing/run-facts.ts';
+import { searchWords } from '../../core/text/search.ts';
 import { isWorking } from '../../view/story-words.ts';
 import { useAddressQuery } from '../page/address-query.ts';
 

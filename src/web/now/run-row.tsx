@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { formatUsd } from '../../core/budget.ts';
-import { searchWords } from '../../core/listing/run-facts.ts';
+import { searchWords } from '../../core/text/search.ts';
 import { isDone, isSelected, type StoryState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { storyToShow } from '../../view/facts.ts';
@@ -104,8 +104,7 @@ const MAX_PARTS = 60;
 
 /**
  * The stories of a run as parts of a bar, each a link with its title and state; of a long run those from the first that is
- * not done. They have one stop of the Tab key; arrow keys
- * lead from one to the next.
+ * not done. They have one stop of the Tab key; arrow keys lead from one to the next.
  */
 export function StoryBar({ run, now, found }: { run: ListedRun; now: string; found: readonly StoryState[] }) {
   const all = run.stories.filter((story) => isSelected(story, run));

@@ -1,4 +1,5 @@
 import type { JSX } from 'preact';
+import { hasWords } from '../../core/text/search.ts';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
@@ -33,12 +34,7 @@ export function CommandPalette({ runs, onClose }: PaletteProps): JSX.Element {
   useEffect(() => dialog.current?.showModal(), []);
   const now = new Date().toISOString();
   const all = [...PLACES, ...actions, ...runs.map((run) => placeOfRun(run, now)), ...runs.flatMap(placesOfStories)];
-  const words = text.toLowerCase().split(/\s+/);
-  const isFound = ({ name, detail }: Choice) => {
-    const all = `${name} ${detail}`.toLowerCase();
-    return words.every((word) => all.includes(word));
-  };
-  const found = all.filter(isFound).slice(0, MAX_SHOWN);
+  const found = all.filter(({ name, detail }) => hasWords(`${name} ${detail}`, text)).slice(0, MAX_SHOWN);
   const open = (choice: Choice | undefined) => {
     // The page behind it is usable again before a button of it is pressed.
     dialog.current?.close();

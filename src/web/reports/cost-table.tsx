@@ -4,7 +4,7 @@ import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import type { CostGroup, CostReport, CostRow } from '../../core/report/cost-report.ts';
 import type { QualityReport, QualitySum } from '../../core/report/quality-report.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import { formatCount } from '../../core/budget.ts';
+import { formatCount } from '../../core/text/format-count.ts';
 import { Problem, ShareBar } from '../page/page-parts.tsx';
 import { readJson, useLoaded, type Loaded } from '../page/read-server.ts';
 import { attemptsText, costText, groupText, minutesText, shareText, usdText } from './cost-words.ts';

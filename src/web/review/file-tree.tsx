@@ -1,4 +1,5 @@
 import type { JSX } from 'preact';
+import { hasWords } from '../../core/text/search.ts';
 import { useState } from 'preact/hooks';
 import { safeText } from '../../core/text/safe-text.ts';
 import { memo } from '../page/memo.ts';
@@ -26,8 +27,7 @@ interface Folder {
 export const FileTree = memo((props: FileTreeProps): JSX.Element => {
   const { files, viewed } = props;
   const [filter, setFilter] = useState('');
-  const words = filter.toLowerCase().split(/\s+/);
-  const shown = files.filter(({ path }) => words.every((word) => path.toLowerCase().includes(word)));
+  const shown = files.filter(({ path }) => hasWords(path, filter));
   return (
     <nav class="file-tree" aria-label="Changed files">
       <input
