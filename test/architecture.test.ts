@@ -58,6 +58,10 @@ describe('each rule finds what breaks it', () => {
     ['cli/commands/a.ts', "import { b } from '../../store/b.ts';"],
     ['tui/a.ts', "export { b } from '../config/b.ts';"],
     ['worker/a.ts', "const b = await import('../cli/b.ts');"],
+    ['features/lever/core/a.ts', "import { b } from '../api/b.ts';"],
+    ['features/lever/worker/a.ts', "import type { b } from '../../../cli/b.ts';"],
+    ['features/lever/api/a.ts', "import { b } from '../../pulls/core/b.ts';"],
+    ['api/a.ts', "import type { b } from '../features/lever/api/b.ts';"],
   ])('%s may not say %s', (path, text) => expect(findForbiddenEdges(parse(path, text))).toHaveLength(1));
 
   test.each([
@@ -65,6 +69,8 @@ describe('each rule finds what breaks it', () => {
     ['worker/a.ts', "import { b } from '../git/b.ts';"],
     ['cli/main.ts', "import { b } from '../queue/b.ts';"],
     ['cli/commands/a.ts', "await import('../../api/b.ts')"],
+    ['features/lever/cli/a.ts', "import { b } from '../api/b.ts';\nimport { c } from '../../../tui/c.ts';"],
+    ['cli/program.ts', "await import('../features/lever/cli/a.ts')"],
   ])('%s may say %s', (path, text) => expect(findForbiddenEdges(parse(path, text))).toEqual([]));
 
   test('a cycle is found, also if one of its imports is of types only', () => {

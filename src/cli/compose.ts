@@ -3,9 +3,6 @@ import type { Served } from '../api/http/serve-api.ts';
 import type { LocalOperations } from '../api/local.ts';
 import type { Operations } from '../api/operations.ts';
 import type { IssuesRequest } from '../api/operations/schemas.ts';
-import type { FolderResult } from '../api/prd-folder/folder-queue.ts';
-import type { QueuedPrd } from '../api/prd-folder/list-folder.ts';
-import type { FolderRequest } from '../api/prd-folder/run-folder-queue.ts';
 import type { CheckedCommand, CheckQuery } from '../api/repository/check-repository.ts';
 import type { Init, Initialised } from '../api/repository/init-config.ts';
 import type { WatchRuns } from '../api/runs/watch-runs.ts';
@@ -78,10 +75,6 @@ export interface Services {
   readIssues(
     request: Pick<IssuesRequest, 'source' | 'label' | 'repo' | 'again'>,
   ): Promise<{ prd: PrdFile; notes: string[] }>;
-  /** Runs the PRDs of a folder. Throws PRD_UNREADABLE, USAGE. */
-  runFolderQueue(request: FolderRequest): Promise<FolderResult>;
-  /** Lists the PRDs of a folder in the order in which a queue runs them. Throws PRD_UNREADABLE. */
-  listFolder(folder: string): Promise<QueuedPrd[]>;
 }
 
 /** The services of a real process. Only this file of the CLI constructs adapters. */
@@ -271,14 +264,6 @@ export function composeServices(words: readonly string[]): Services {
       const [host, known] = await Promise.all([readHost(), masker()]);
       const store = openStore(host.home, { transcribe: () => [], masker: known });
       return previewIssues({ host, env: processEnv(), masker: known, store }, request);
-    },
-    async runFolderQueue(request) {
-      const { runFolderQueue } = await import('../api/prd-folder/run-folder-queue.ts');
-      return runFolderQueue((await readHost()).home, request);
-    },
-    async listFolder(folder) {
-      const { listFolder } = await import('../api/prd-folder/list-folder.ts');
-      return listFolder((await readHost()).home, folder);
     },
   };
 }

@@ -4,149 +4,147 @@ import { noteMachine } from './run/note-machine.ts';
 import { haloVersion } from '../lib/version.ts';
 
 interface Entry {
+  /** On the help page. */
+  heading: string;
   name: string;
   summary: string;
   load: () => Promise<{ define: Define }>;
 }
 
-/** Every command, in the order of the help page. Only the called command is loaded. */
-export const COMMANDS: readonly Entry[] = [
-  { name: 'run', summary: 'run a PRD here and follow it to the end', load: () => import('./commands/run.ts') },
-  { name: 'submit', summary: 'queue a PRD for one or more repositories', load: () => import('./commands/submit.ts') },
-  {
-    name: 'queue',
-    summary: 'run the PRDs of a folder, one after the other',
-    load: () => import('./commands/queue.ts'),
-  },
-  {
-    name: 'status',
-    summary: 'show active and recent runs, or one run in detail',
-    load: () => import('./commands/status.ts'),
-  },
-  { name: 'top', summary: 'show and control all runs on the whole terminal', load: () => import('./commands/top.ts') },
-  { name: 'watch', summary: 'show live what the agents of a run do', load: () => import('./commands/watch.ts') },
-  { name: 'logs', summary: 'show or follow the log of a run', load: () => import('./commands/logs.ts') },
-  { name: 'batch', summary: 'show the runs of one submit', load: () => import('./commands/batch.ts') },
-  { name: 'ls', summary: 'list runs, newest first', load: () => import('./commands/ls.ts') },
-  {
-    name: 'show',
-    summary: 'review the result of a run, criterion by criterion',
-    load: () => import('./commands/show.ts'),
-  },
-  { name: 'diff', summary: 'show what a run changed', load: () => import('./commands/diff.ts') },
-  {
-    name: 'network',
-    summary: 'list the network requests of a run',
-    load: () => import('./commands/network.ts'),
-  },
-  { name: 'cost', summary: 'show tokens and costs over all runs', load: () => import('./commands/cost.ts') },
-  { name: 'errors', summary: 'list failures over all runs', load: () => import('./commands/errors.ts') },
-  {
-    name: 'audit',
-    summary: 'list decisions, landings and results over all runs',
-    load: () => import('./commands/audit.ts'),
-  },
-  {
-    name: 'land',
-    summary: 'fast-forward your branch to the result of a run',
-    load: () => import('./commands/land.ts'),
-  },
-  { name: 'pr', summary: 'open a pull request for the result of a run', load: () => import('./commands/pr.ts') },
-  { name: 'pause', summary: 'pause a run', load: () => import('./commands/pause.ts') },
-  { name: 'resume', summary: 'resume a paused run', load: () => import('./commands/resume.ts') },
-  { name: 'cancel', summary: 'cancel a run or one of its stories', load: () => import('./commands/cancel.ts') },
-  {
-    name: 'retry',
-    summary: 'retry stories that failed, were cancelled or need a human',
-    load: () => import('./commands/retry.ts'),
-  },
-  { name: 'inbox', summary: 'list what waits for a person', load: () => import('./commands/inbox.ts') },
-  { name: 'answer', summary: 'answer the question of a story', load: () => import('./commands/answer.ts') },
-  {
-    name: 'approve',
-    summary: 'approve a story or run that waits for approval',
-    load: () => import('./commands/approve.ts'),
-  },
-  {
-    name: 'reject',
-    summary: 'reject a story or run that waits for approval',
-    load: () => import('./commands/reject.ts'),
-  },
-  {
-    name: 'breaker',
-    summary: 'list and reset circuit breakers',
-    load: () => import('./commands/breaker.ts'),
-  },
-  {
-    name: 'snapshot',
-    summary: 'list, build and remove snapshots of installed dependencies',
-    load: () => import('./commands/snapshot.ts'),
-  },
-  {
-    name: 'prune',
-    summary: 'remove artifacts and journals of old runs',
-    load: () => import('./commands/prune.ts'),
-  },
-  { name: 'verify', summary: 'verify landed commits again', load: () => import('./commands/verify.ts') },
-  {
-    name: 'replay',
-    summary: 'repeat an attempt offline from its cassette',
-    load: () => import('./commands/replay.ts'),
-  },
-  { name: 'loop', summary: 'run the tasks of a tasks file in order', load: () => import('./commands/loop.ts') },
-  { name: 'task', summary: 'run the next task of a tasks file', load: () => import('./commands/task.ts') },
-  {
-    name: 'worker',
-    summary: 'execute queued runs, and list and drain workers',
-    load: () => import('./commands/worker.ts'),
-  },
-  { name: 'serve', summary: 'serve the HTTP API', load: () => import('./commands/serve.ts') },
-  { name: 'mcp', summary: 'serve halo to agents as MCP tools', load: () => import('./commands/mcp.ts') },
-  {
-    name: 'plugin',
-    summary: 'run a PRD and print one JSON document, for plugins',
-    load: () => import('./commands/plugin.ts'),
-  },
-  { name: 'user', summary: 'manage the users of a server', load: () => import('./commands/user.ts') },
-  { name: 'hooks', summary: 'list and test the endpoints of notifications', load: () => import('./commands/hooks.ts') },
-  { name: 'up', summary: 'run Redis, API and workers in one process', load: () => import('./commands/up.ts') },
-  { name: 'prd', summary: 'create, check and track PRDs', load: () => import('./commands/prd.ts') },
-  {
-    name: 'prompt',
-    summary: 'print the prompt of a story',
-    load: () => import('./commands/prompt.ts'),
-  },
-  {
-    name: 'estimate',
-    summary: 'estimate cost and time of a PRD from earlier runs',
-    load: () => import('./commands/estimate.ts'),
-  },
-  { name: 'plan', summary: 'let an agent plan work as a PRD', load: () => import('./commands/plan.ts') },
-  { name: 'import', summary: 'turn a document into a PRD', load: () => import('./commands/import.ts') },
-  { name: 'new', summary: 'create a repository with an example', load: () => import('./commands/new.ts') },
-  { name: 'init', summary: 'write a short halo.toml', load: () => import('./commands/init.ts') },
-  { name: 'check', summary: 'run setup and gates here, without an agent', load: () => import('./commands/check.ts') },
-  { name: 'doctor', summary: 'check this machine and suggest fixes', load: () => import('./commands/doctor.ts') },
-  { name: 'image', summary: 'build the sandbox image', load: () => import('./commands/image.ts') },
-  { name: 'config', summary: 'show settings and their origins', load: () => import('./commands/config.ts') },
-  { name: 'completion', summary: 'print a shell completion script', load: () => import('./commands/completion.ts') },
-];
+/** Every command below its heading, in the order of the help page. Only the called command is loaded. */
+const GROUPS: Record<string, readonly Omit<Entry, 'heading'>[]> = {
+  'Start:': [
+    { name: 'new', summary: 'create a repository with an example', load: () => import('./commands/new.ts') },
+    { name: 'init', summary: 'write a short halo.toml', load: () => import('./commands/init.ts') },
+    { name: 'doctor', summary: 'check this machine and suggest fixes', load: () => import('./commands/doctor.ts') },
+    { name: 'check', summary: 'run setup and gates here, without an agent', load: () => import('./commands/check.ts') },
+    { name: 'run', summary: 'run a PRD here and follow it to the end', load: () => import('./commands/run.ts') },
+    { name: 'submit', summary: 'queue a PRD for one or more repositories', load: () => import('./commands/submit.ts') },
+    {
+      name: 'queue',
+      summary: 'run the PRDs of a folder, one after the other',
+      load: () => import('../features/folder-queue/cli/queue.ts'),
+    },
+  ],
+  'Inspect:': [
+    {
+      name: 'top',
+      summary: 'show and control all runs on the whole terminal',
+      load: () => import('./commands/top.ts'),
+    },
+    {
+      name: 'status',
+      summary: 'show active and recent runs, or one run in detail',
+      load: () => import('./commands/status.ts'),
+    },
+    { name: 'inbox', summary: 'list what waits for a person', load: () => import('./commands/inbox.ts') },
+    { name: 'ls', summary: 'list runs, newest first', load: () => import('./commands/ls.ts') },
+    { name: 'watch', summary: 'show live what the agents of a run do', load: () => import('./commands/watch.ts') },
+    { name: 'logs', summary: 'show or follow the log of a run', load: () => import('./commands/logs.ts') },
+    {
+      name: 'show',
+      summary: 'review the result of a run, criterion by criterion',
+      load: () => import('./commands/show.ts'),
+    },
+    { name: 'diff', summary: 'show what a run changed', load: () => import('./commands/diff.ts') },
+    { name: 'batch', summary: 'show the runs of one submit', load: () => import('./commands/batch.ts') },
+    { name: 'network', summary: 'list the network requests of a run', load: () => import('./commands/network.ts') },
+    { name: 'cost', summary: 'show tokens and costs over all runs', load: () => import('./commands/cost.ts') },
+    { name: 'errors', summary: 'list failures over all runs', load: () => import('./commands/errors.ts') },
+    {
+      name: 'audit',
+      summary: 'list decisions, landings and results over all runs',
+      load: () => import('./commands/audit.ts'),
+    },
+  ],
+  'Review and land:': [
+    {
+      name: 'approve',
+      summary: 'approve a story or run that waits for approval',
+      load: () => import('./commands/approve.ts'),
+    },
+    {
+      name: 'reject',
+      summary: 'reject a story or run that waits for approval',
+      load: () => import('./commands/reject.ts'),
+    },
+    {
+      name: 'land',
+      summary: 'fast-forward your branch to the result of a run',
+      load: () => import('./commands/land.ts'),
+    },
+    { name: 'pr', summary: 'open a pull request for the result of a run', load: () => import('./commands/pr.ts') },
+    { name: 'verify', summary: 'verify landed commits again', load: () => import('./commands/verify.ts') },
+    {
+      name: 'replay',
+      summary: 'repeat an attempt offline from its cassette',
+      load: () => import('./commands/replay.ts'),
+    },
+  ],
+  'Control:': [
+    { name: 'pause', summary: 'pause a run', load: () => import('./commands/pause.ts') },
+    { name: 'resume', summary: 'resume a paused run', load: () => import('./commands/resume.ts') },
+    { name: 'cancel', summary: 'cancel a run or one of its stories', load: () => import('./commands/cancel.ts') },
+    {
+      name: 'retry',
+      summary: 'retry stories that failed, were cancelled or need a human',
+      load: () => import('./commands/retry.ts'),
+    },
+    { name: 'answer', summary: 'answer the question of a story', load: () => import('./commands/answer.ts') },
+    { name: 'breaker', summary: 'list and reset circuit breakers', load: () => import('./commands/breaker.ts') },
+  ],
+  'PRDs and tasks:': [
+    { name: 'prd', summary: 'create, check and track PRDs', load: () => import('./commands/prd.ts') },
+    { name: 'prompt', summary: 'print the prompt of a story', load: () => import('./commands/prompt.ts') },
+    {
+      name: 'estimate',
+      summary: 'estimate cost and time of a PRD from earlier runs',
+      load: () => import('./commands/estimate.ts'),
+    },
+    { name: 'plan', summary: 'let an agent plan work as a PRD', load: () => import('./commands/plan.ts') },
+    { name: 'import', summary: 'turn a document into a PRD', load: () => import('./commands/import.ts') },
+    {
+      name: 'loop',
+      summary: 'run the tasks of a tasks file in order',
+      load: () => import('../features/lever/cli/loop.ts'),
+    },
+    { name: 'task', summary: 'run the next task of a tasks file', load: () => import('../features/lever/cli/task.ts') },
+  ],
+  'Operate:': [
+    { name: 'up', summary: 'run Redis, API and workers in one process', load: () => import('./commands/up.ts') },
+    { name: 'serve', summary: 'serve the HTTP API', load: () => import('./commands/serve.ts') },
+    { name: 'user', summary: 'manage the users of a server', load: () => import('./commands/user.ts') },
+    {
+      name: 'hooks',
+      summary: 'list and test the endpoints of notifications',
+      load: () => import('./commands/hooks.ts'),
+    },
+    { name: 'mcp', summary: 'serve halo to agents as MCP tools', load: () => import('./commands/mcp.ts') },
+    {
+      name: 'plugin',
+      summary: 'run a PRD and print one JSON document, for plugins',
+      load: () => import('./commands/plugin.ts'),
+    },
+    {
+      name: 'worker',
+      summary: 'execute queued runs, and list and drain workers',
+      load: () => import('./commands/worker.ts'),
+    },
+    { name: 'image', summary: 'build the sandbox image', load: () => import('./commands/image.ts') },
+    {
+      name: 'snapshot',
+      summary: 'list, build and remove snapshots of installed dependencies',
+      load: () => import('./commands/snapshot.ts'),
+    },
+    { name: 'prune', summary: 'remove artifacts and journals of old runs', load: () => import('./commands/prune.ts') },
+    { name: 'config', summary: 'show settings and their origins', load: () => import('./commands/config.ts') },
+    { name: 'completion', summary: 'print a shell completion script', load: () => import('./commands/completion.ts') },
+  ],
+};
 
-/** Headings of the help page, in order, with their commands. */
-export const GROUPS: readonly [heading: string, names: readonly string[]][] = [
-  ['Start:', ['new', 'init', 'doctor', 'check', 'run', 'submit', 'queue']],
-  [
-    'Inspect:',
-    ['top', 'status', 'inbox', 'ls', 'watch', 'logs', 'show', 'diff', 'batch', 'network', 'cost', 'errors', 'audit'],
-  ],
-  ['Review and land:', ['approve', 'reject', 'land', 'pr', 'verify', 'replay']],
-  ['Control:', ['pause', 'resume', 'cancel', 'retry', 'answer', 'breaker']],
-  ['PRDs and tasks:', ['prd', 'prompt', 'estimate', 'plan', 'import', 'loop', 'task']],
-  [
-    'Operate:',
-    ['up', 'serve', 'user', 'hooks', 'mcp', 'plugin', 'worker', 'image', 'snapshot', 'prune', 'config', 'completion'],
-  ],
-];
+export const COMMANDS: readonly Entry[] = Object.entries(GROUPS).flatMap(([heading, entries]) =>
+  entries.map((entry) => ({ ...entry, heading })),
+);
 
 const PURPOSE = `halo runs coding agents on PRDs, files of small stories. An agent implements each story in a
 sealed container, gates check the result in a second one, and it lands as one commit on the
@@ -180,17 +178,10 @@ export async function buildProgram(
     .hook('preAction', (_program, action) => noteMachine(action, cli))
     // Errors of commander are handled by main, like all errors.
     .configureOutput({ writeOut: stdout, writeErr: () => undefined, getOutHelpWidth: () => 100 });
-  for (const { name, summary, load, heading } of inGroups()) {
+  for (const { name, summary, load, heading } of COMMANDS) {
     const command = program.command(name).helpGroup(heading).summary(summary).description(summary);
     command.copyInheritedSettings(program).helpCommand(false);
     if (names.includes(name)) (await load()).define(command, cli);
   }
   return program;
-}
-
-/** Every command in the order of the help page. */
-function inGroups(): (Entry & { heading: string })[] {
-  return GROUPS.flatMap(([heading, names]) =>
-    names.flatMap((name) => COMMANDS.filter((entry) => entry.name === name).map((entry) => ({ ...entry, heading }))),
-  );
 }

@@ -10,7 +10,7 @@ import { hank, markdownCheckbox, markdownNumbered, markdownStories } from './dia
 import { cursorPlan, taskFile } from './dialects/front-matter-dialects.ts';
 import { taskIndex } from './dialects/task-index.ts';
 import { hanuman } from './dialects/hanuman.ts';
-import { lever } from './dialects/lever.ts';
+import { lever } from '../features/lever/prd/lever.ts';
 import { linear } from './dialects/linear.ts';
 
 /** All dialects by id, in detection order: the most specific ones first. */

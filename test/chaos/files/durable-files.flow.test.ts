@@ -4,7 +4,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { pino } from 'pino';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { FolderRecords } from '../../../src/api/prd-folder/folder-records.ts';
+import { FolderRecords } from '../../../src/features/folder-queue/api/folder-records.ts';
 import { Authenticator } from '../../../src/api/access/authenticate.ts';
 import { Users } from '../../../src/api/access/users.ts';
 import { openLocal } from '../../../src/api/local.ts';

@@ -1,15 +1,15 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
-import { judgeEnd } from '../../../src/api/compat/lever/task-outcome.ts';
+import { judgeEnd } from '../../../src/features/lever/api/task-outcome.ts';
 import {
   addRequests,
   delayFor,
   estimateTokens,
   limitOf,
   recentRequests,
-} from '../../../src/api/compat/lever/session-rate.ts';
-import { taskName } from '../../../src/api/compat/lever/run-folder.ts';
-import { findVerification } from '../../../src/api/compat/lever/verification.ts';
+} from '../../../src/features/lever/api/session-rate.ts';
+import { taskName } from '../../../src/features/lever/api/run-folder.ts';
+import { findVerification } from '../../../src/features/lever/api/verification.ts';
 import type { JournalEvent } from '../../../src/core/journal/events.ts';
 import type { FailureCause, FailureClass } from '../../../src/core/failure/failure.ts';
 import { STOP_REASONS, type StopReason } from '../../../src/core/failure/stop-reason.ts';

@@ -4,7 +4,7 @@ import { orderBatch } from '../../../src/core/run/batch.ts';
 import { storyKey } from '../../../src/core/run/story-key.ts';
 import { commitMessage, STORY_KEY_TRAILER } from '../../../src/git/commit/commit-message.ts';
 import { findLandedCommit } from '../../../src/git/land/land-commit.ts';
-import { taskName } from '../../../src/api/compat/lever/run-folder.ts';
+import { taskName } from '../../../src/features/lever/api/run-folder.ts';
 import { parsePrd } from '../../../src/prd/parse-prd.ts';
 import { prdOf } from '../../support/halo/halo.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';

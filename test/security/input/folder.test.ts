@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { runFolderQueue } from '../../../src/api/prd-folder/run-folder-queue.ts';
+import { runFolderQueue } from '../../../src/features/folder-queue/api/run-folder-queue.ts';
 import type { RunView } from '../../../src/api/operations/runs.ts';
 import type { SubmitRequest } from '../../../src/api/operations/schemas.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';

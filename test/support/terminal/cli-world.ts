@@ -71,8 +71,6 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
       diagnose: notHere,
       check: notHere,
       readIssues: notHere,
-      runFolderQueue: notHere,
-      listFolder: notHere,
       openPager: () => Promise.resolve(undefined),
       editFile: notHere,
       initConfig: notHere,

@@ -1,4 +1,4 @@
-import { cannotWrite } from '../../repository/write-error.ts';
+import { cannotWrite } from '../../../api/repository/write-error.ts';
 import { createFolders, isInside, writeAtomic } from '../../../lib/fs.ts';
 import { endsLikeKey, storyKey } from '../../../core/run/story-key.ts';
 import { HaloError } from '../../../core/failure/errors.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { describeFailure, runFailureOf } from '../../../src/api/prd-folder/failure-note.ts';
-import type { FolderRecord } from '../../../src/api/prd-folder/folder-records.ts';
-import type { RunState } from '../../../src/core/run/state.ts';
+import { describeFailure, runFailureOf } from '../../../../src/features/folder-queue/api/failure-note.ts';
+import type { FolderRecord } from '../../../../src/features/folder-queue/api/folder-records.ts';
+import type { RunState } from '../../../../src/core/run/state.ts';
 
 const record: FolderRecord = {
   name: '1.json',

@@ -1,12 +1,12 @@
-import { filledTexts } from '../../core/prd/fields.ts';
-import type { Story, StoryStatus } from '../../core/prd/prd.ts';
-import type { DraftStory, JsonDialect } from '../dialect.ts';
-import { STORY } from '../json-schema.ts';
-import type { StoryMember } from '../json/find-list.ts';
-import { addWarning, type MemberReader } from '../json/object-reader.ts';
-import { readJsonPrd } from '../json/read-json.ts';
-import { extraOf, writeJson, writeWhole } from '../json/write-json.ts';
-import { defined } from '../../lib/guards.ts';
+import { filledTexts } from '../../../core/prd/fields.ts';
+import type { Story, StoryStatus } from '../../../core/prd/prd.ts';
+import type { DraftStory, JsonDialect } from '../../../prd/dialect.ts';
+import { STORY } from '../../../prd/json-schema.ts';
+import type { StoryMember } from '../../../prd/json/find-list.ts';
+import { addWarning, type MemberReader } from '../../../prd/json/object-reader.ts';
+import { readJsonPrd } from '../../../prd/json/read-json.ts';
+import { extraOf, writeJson, writeWhole } from '../../../prd/json/write-json.ts';
+import { defined } from '../../../lib/guards.ts';
 
 const TASKS = { type: 'array', items: { $ref: '#/$defs/task' } };
 

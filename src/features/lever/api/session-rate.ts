@@ -1,4 +1,4 @@
-import { cannotWrite } from '../../repository/write-error.ts';
+import { cannotWrite } from '../../../api/repository/write-error.ts';
 import { readRegularText, writeAtomic } from '../../../lib/fs.ts';
 import type { JournalEvent } from '../../../core/journal/events.ts';
 import type { Config } from '../../../config/config.ts';

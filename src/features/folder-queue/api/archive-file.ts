@@ -1,10 +1,10 @@
 import { link, lstat, mkdir, rename, unlink } from 'node:fs/promises';
 import { dirname, join, parse } from 'node:path';
-import { HaloError } from '../../core/failure/errors.ts';
-import { pathExists, readRegularFile, syncPath } from '../../lib/fs.ts';
-import { MAX_PRD_BYTES } from '../../prd/decode-prd.ts';
-import { parsePrd } from '../../prd/parse-prd.ts';
-import { DONE_FOLDER } from '../../worker/repository/marked-prds.ts';
+import { HaloError } from '../../../core/failure/errors.ts';
+import { pathExists, readRegularFile, syncPath } from '../../../lib/fs.ts';
+import { MAX_PRD_BYTES } from '../../../prd/decode-prd.ts';
+import { parsePrd } from '../../../prd/parse-prd.ts';
+import { DONE_FOLDER } from '../../../worker/repository/marked-prds.ts';
 
 /** A free path for a finished PRD: `done/001.json`, else `done/001.2.json`. Throws USAGE if `done` is not a folder. */
 export async function chooseArchivePath(folder: string, name: string): Promise<string> {

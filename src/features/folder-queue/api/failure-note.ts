@@ -1,7 +1,7 @@
 import { basename, join } from 'node:path';
-import { HaloError } from '../../core/failure/errors.ts';
-import { isQuestion } from '../../core/run/questions.ts';
-import type { RunState } from '../../core/run/state.ts';
+import { HaloError } from '../../../core/failure/errors.ts';
+import { isQuestion } from '../../../core/run/questions.ts';
+import type { RunState } from '../../../core/run/state.ts';
 import type { FolderRecord } from './folder-records.ts';
 
 /** The note beside a PRD that failed. */

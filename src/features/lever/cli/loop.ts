@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { InvalidArgumentError } from 'commander';
-import type { Cli, Define } from '../cli.ts';
-import { addTaskOptions, labelled, type TaskFlags } from '../options/run-options.ts';
+import type { Cli, Define } from '../../../cli/cli.ts';
+import { addTaskOptions, labelled, type TaskFlags } from '../../../cli/options/run-options.ts';
 
 interface Flags extends TaskFlags {
   taskAgent?: string;
@@ -41,8 +41,8 @@ See also: halo task, halo run`;
 
 async function loop(flags: Flags, cli: Cli): Promise<void> {
   const [{ runLoop }, { processEnv }] = await Promise.all([
-    import('../../api/compat/lever/run-loop.ts'),
-    import('../../config/environment/host.ts'),
+    import('../api/run-loop.ts'),
+    import('../../../config/environment/host.ts'),
   ]);
   cli.exitCode = await runLoop(
     {

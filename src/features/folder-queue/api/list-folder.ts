@@ -1,8 +1,8 @@
-import { toHaloError } from '../../core/failure/errors.ts';
-import { pathExists, readRegularFile } from '../../lib/fs.ts';
-import { defined } from '../../lib/guards.ts';
-import { MAX_PRD_BYTES } from '../../prd/decode-prd.ts';
-import { parsePrd } from '../../prd/parse-prd.ts';
+import { toHaloError } from '../../../core/failure/errors.ts';
+import { pathExists, readRegularFile } from '../../../lib/fs.ts';
+import { defined } from '../../../lib/guards.ts';
+import { MAX_PRD_BYTES } from '../../../prd/decode-prd.ts';
+import { parsePrd } from '../../../prd/parse-prd.ts';
 import { notePathOf } from './failure-note.ts';
 import { digestOf, FolderRecords, type FolderRecord } from './folder-records.ts';
 import { resolveFolder } from './run-folder-queue.ts';

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { HaloError } from '../../core/failure/errors.ts';
-import { createFolders, readFolder, readIfExists, syncPath, writeAtomic } from '../../lib/fs.ts';
-import { tryParseJson } from '../../lib/parse-json.ts';
+import { HaloError } from '../../../core/failure/errors.ts';
+import { createFolders, readFolder, readIfExists, syncPath, writeAtomic } from '../../../lib/fs.ts';
+import { tryParseJson } from '../../../lib/parse-json.ts';
 
 const Record = z.object({
   name: z.string(),

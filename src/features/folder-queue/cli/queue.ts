@@ -1,17 +1,17 @@
 import { resolve } from 'node:path';
 import { Option } from 'commander';
-import { exitCodeOf } from '../../core/failure/stop-reason.ts';
-import { nextSteps } from '../../core/run/next-steps.ts';
-import type { RunState } from '../../core/run/state.ts';
-import { safeLine } from '../../core/text/safe-text.ts';
-import { stepLines } from '../../tui/step-lines.ts';
-import type { Cli, Define } from '../cli.ts';
-import { terminalColumns, table, type Cell } from '../output/table.ts';
-import { addSettingOptions, ASK, repoSource, settingsOf, type SettingFlags } from '../options/run-options.ts';
-import { QueueWorker } from '../run/queue-worker.ts';
-import { whyRunWaits } from '../../view/waiting.ts';
-import type { QueuedPrd } from '../../api/prd-folder/list-folder.ts';
-import type { Tone } from '../../core/transcript/transcript-line.ts';
+import { exitCodeOf } from '../../../core/failure/stop-reason.ts';
+import { nextSteps } from '../../../core/run/next-steps.ts';
+import type { RunState } from '../../../core/run/state.ts';
+import { safeLine } from '../../../core/text/safe-text.ts';
+import { stepLines } from '../../../tui/step-lines.ts';
+import type { Cli, Define } from '../../../cli/cli.ts';
+import { terminalColumns, table, type Cell } from '../../../cli/output/table.ts';
+import { addSettingOptions, ASK, repoSource, settingsOf, type SettingFlags } from '../../../cli/options/run-options.ts';
+import { QueueWorker } from './queue-worker.ts';
+import { whyRunWaits } from '../../../view/waiting.ts';
+import type { QueuedPrd } from '../api/list-folder.ts';
+import type { Tone } from '../../../core/transcript/transcript-line.ts';
 
 interface Flags extends SettingFlags {
   repo: string;
@@ -65,14 +65,15 @@ See also: halo submit, halo worker, halo batch`;
 
 async function runQueue(name: string, flags: Flags, cli: Cli): Promise<void> {
   const { services } = cli;
-  const isRemote = (await services.readHost()).apiUrl !== undefined;
-  const local = isRemote ? undefined : await services.openLocal({ executesHere: 'if-needed' });
+  const { apiUrl, home } = await services.readHost();
+  const local = apiUrl !== undefined ? undefined : await services.openLocal({ executesHere: 'if-needed' });
   const operations = local ?? (await services.openOperations());
+  const { runFolderQueue } = await import('../api/run-folder-queue.ts');
   const worker = new QueueWorker(cli, local);
   let said = '';
   let last: RunState | undefined;
   try {
-    const result = await services.runFolderQueue({
+    const result = await runFolderQueue(home, {
       operations,
       folder: resolve(cli.cwd, name),
       repo: repoSource(cli.cwd, flags.repo),
@@ -113,7 +114,9 @@ function stepsAfter(last: RunState | undefined, cli: Cli): string[] {
 
 /** Prints the PRDs of a folder in the order in which `halo queue` runs them. */
 async function listQueue(folder: string, json: boolean, cli: Cli): Promise<void> {
-  const prds = await cli.services.listFolder(resolve(cli.cwd, folder));
+  const { listFolder } = await import('../api/list-folder.ts');
+  const { home } = await cli.services.readHost();
+  const prds = await listFolder(home, resolve(cli.cwd, folder));
   if (json) return cli.printJson(prds);
   if (prds.length === 0) return cli.note(`${safeLine(folder)} has no PRDs.`);
   const heading = ['NAME', 'STATE', 'DONE', 'RUN'].map((text) => ({ text }));

@@ -1,9 +1,13 @@
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { digestOf, FolderRecords, type FolderRecord } from '../../../src/api/prd-folder/folder-records.ts';
-import { listFolder } from '../../../src/api/prd-folder/list-folder.ts';
-import { tempDir } from '../../support/temp-dir.ts';
+import {
+  digestOf,
+  FolderRecords,
+  type FolderRecord,
+} from '../../../../src/features/folder-queue/api/folder-records.ts';
+import { listFolder } from '../../../../src/features/folder-queue/api/list-folder.ts';
+import { tempDir } from '../../../support/temp-dir.ts';
 
 const story = (id: string, passes: boolean) => ({ id, title: `Story ${id}`, acceptanceCriteria: ['a'], passes });
 const prd = (...done: boolean[]) =>

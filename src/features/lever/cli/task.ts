@@ -1,10 +1,10 @@
 import { homedir } from 'node:os';
-import { HaloError } from '../../core/failure/errors.ts';
-import type { Cli, Define } from '../cli.ts';
-import type { Flag } from '../../core/review/flags.ts';
-import { CONFIRM_OPTION } from '../options/confirm-flags.ts';
-import { addTaskOptions, labelled, type TaskFlags } from '../options/run-options.ts';
-import { runHere } from '../run/local-run.ts';
+import { HaloError } from '../../../core/failure/errors.ts';
+import type { Cli, Define } from '../../../cli/cli.ts';
+import type { Flag } from '../../../core/review/flags.ts';
+import { CONFIRM_OPTION } from '../../../cli/options/confirm-flags.ts';
+import { addTaskOptions, labelled, type TaskFlags } from '../../../cli/options/run-options.ts';
+import { runHere } from '../../../cli/run/local-run.ts';
 
 interface Flags extends TaskFlags {
   taskId?: string;
@@ -50,7 +50,7 @@ See also: halo loop, halo prd validate`;
 async function task(flags: Flags, cli: Cli): Promise<void> {
   if (flags.next && flags.taskId !== undefined)
     throw new HaloError('USAGE', '--next and --task-id exclude each other.', { hint: 'Use one of them.' });
-  const { performTask } = await import('../../api/compat/lever/perform-task.ts');
+  const { performTask } = await import('../api/perform-task.ts');
   cli.exitCode = await performTask(
     {
       cwd: cli.cwd,

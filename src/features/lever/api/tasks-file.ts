@@ -1,4 +1,4 @@
-import { cannotWrite } from '../../repository/write-error.ts';
+import { cannotWrite } from '../../../api/repository/write-error.ts';
 import { replaceFile } from '../../../worker/repository/replace-file.ts';
 import { applyEdits, setMembers, type Edit } from '../../../prd/json/edit-json.ts';
 import { parseJsonWithPositions, type JsonValue } from '../../../prd/json/json-positions.ts';

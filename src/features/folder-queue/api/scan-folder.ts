@@ -1,8 +1,8 @@
 import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { HaloError } from '../../core/failure/errors.ts';
-import { findHiddenCharacter } from '../../core/text/look-alike.ts';
-import { hasPrdEnding } from '../../prd/dialect-registry.ts';
+import { HaloError } from '../../../core/failure/errors.ts';
+import { findHiddenCharacter } from '../../../core/text/look-alike.ts';
+import { hasPrdEnding } from '../../../prd/dialect-registry.ts';
 
 /** A file of a folder of PRDs. `version` changes with its content. */
 export interface FolderFile {

@@ -1,10 +1,10 @@
-import type { LocalOperations } from '../../api/local.ts';
-import type { RunView } from '../../api/operations/runs.ts';
-import { exitCodeOf } from '../../core/failure/stop-reason.ts';
-import { safeLine } from '../../core/text/safe-text.ts';
-import type { Cli } from '../cli.ts';
-import type { LocalWorker } from '../compose.ts';
-import { OUTPUT_CLOSED, untilIdle } from './stop-control.ts';
+import type { LocalOperations } from '../../../api/local.ts';
+import type { RunView } from '../../../api/operations/runs.ts';
+import { exitCodeOf } from '../../../core/failure/stop-reason.ts';
+import { safeLine } from '../../../core/text/safe-text.ts';
+import type { Cli } from '../../../cli/cli.ts';
+import type { LocalWorker } from '../../../cli/compose.ts';
+import { OUTPUT_CLOSED, untilIdle } from '../../../cli/run/stop-control.ts';
 
 /**
  * Executes the runs of a queue in this process if no worker takes them, and ends the queue on Ctrl-C. At a terminal, the

@@ -1,8 +1,8 @@
 import { realpath, stat } from 'node:fs/promises';
-import { HaloError } from '../../core/failure/errors.ts';
-import { inspectRepo } from '../../git/repository/inspect-repo.ts';
-import { isUrl } from '../../git/repository/repo-url.ts';
-import { LockBusyError, withLock } from '../../lib/lock.ts';
+import { HaloError } from '../../../core/failure/errors.ts';
+import { inspectRepo } from '../../../git/repository/inspect-repo.ts';
+import { isUrl } from '../../../git/repository/repo-url.ts';
+import { LockBusyError, withLock } from '../../../lib/lock.ts';
 import { FolderQueue, type FolderQueueOptions, type FolderResult } from './folder-queue.ts';
 import { FolderRecords } from './folder-records.ts';
 
