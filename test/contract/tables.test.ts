@@ -10,20 +10,44 @@ const contracts = readdirSync(import.meta.dirname, { withFileTypes: true })
   .map(({ name }) => name);
 const readContract = (name: string) => readFileSync(join(import.meta.dirname, name, 'contract.md'), 'utf8');
 
+interface Row {
+  /** The sentences of the contract that ask for it: `L3, L5-L7`; undefined in a table of other requirements. */
+  sentences: string | undefined;
+  cells: string[];
+}
+
 /** The rows of the tables about the contract, without headings; a cell may hold a bar in code. */
-function rowsOf(page: string): string[][] {
-  const tables = page.split(/\n(?!\|)/).filter((part) => part.includes('\n| the contract '));
-  return tables.flatMap((table) =>
-    table
+function rowsOf(page: string): Row[] {
+  const tables = page.split(/\n(?!\|)/).filter((part) => part.includes('| the contract '));
+  return tables.flatMap((table) => {
+    const [head, , ...rows] = table
       .split('\n')
-      .filter((line) => line.startsWith('| ') && !/^\| (-+ \||the contract +\|)/.test(line))
-      .map((line) =>
-        line
-          .slice(1, -1)
-          .split(' | ')
-          .map((cell) => cell.trim()),
-      ),
-  );
+      .filter((line) => line.startsWith('| '))
+      .map(cellsOf);
+    return rows.map(([first, ...rest]) =>
+      head?.[0] === '#' ? { sentences: first, cells: rest } : { sentences: undefined, cells: [first ?? '', ...rest] },
+    );
+  });
+}
+
+const cellsOf = (line: string) =>
+  line
+    .slice(1, -1)
+    .split(' | ')
+    .map((cell) => cell.trim());
+
+/** The letter before the numbers of the sentences of a contract, and how many sentences it has. */
+const SENTENCES: Record<string, { letter: string; count: number }> = {
+  lever: { letter: 'L', count: 79 },
+};
+
+/** The single sentences of a first cell; what is not a number or a range, as it is. */
+function sentencesIn(cell: string): string[] {
+  return cell.split(', ').flatMap((part) => {
+    const [, letter = '', first, last = first] = /^([A-Z])(\d+)(?:-\1(\d+))?$/.exec(part) ?? [];
+    if (first === undefined) return [part];
+    return Array.from({ length: Number(last) - Number(first) + 1 }, (_, n) => `${letter}${Number(first) + n}`);
+  });
 }
 
 /** The titles of the tests in a file, whatever its layer and level. */
@@ -63,20 +87,34 @@ describe.each(contracts)('test/contract/%s/contract.md', (name) => {
 
   it('states for each requirement what halo does, and names its tests or a reason', () => {
     expect(rows.length).toBeGreaterThan(10);
-    for (const row of rows) {
-      expect(row, row.join(' | ')).toHaveLength(3);
-      const [requirement = '', halo = '', tests = ''] = row;
+    for (const { cells } of rows) {
+      expect(cells, cells.join(' | ')).toHaveLength(3);
+      const [requirement = '', halo = '', tests = ''] = cells;
       expect(halo.length, requirement).toBeGreaterThan(5);
       if (halo.startsWith('later: ')) {
-        expect(row.join(' '), 'only other systems are for later').toMatch(/macOS|Windows/);
+        expect(cells.join(' '), 'only other systems are for later').toMatch(/macOS|Windows/);
         expect(tests, requirement).toBe('-');
       } else if (tests === '-') expect(halo, requirement).toMatch(/^different: .{40}/);
       else expect(tests, requirement).toMatch(/^`[\w/-]+: .+`$/);
     }
   });
 
+  it.skipIf(SENTENCES[name] === undefined)('has a row for each sentence of the contract, and for no other', () => {
+    const { letter = '', count = 0 } = SENTENCES[name] ?? {};
+    const all = Array.from({ length: count }, (_, n) => `${letter}${n + 1}`);
+    const found = rows.flatMap(({ sentences }) => (sentences === undefined ? [] : sentencesIn(sentences)));
+    expect(
+      all.filter((each) => !found.includes(each)),
+      'missing',
+    ).toEqual([]);
+    expect(
+      found.filter((each) => !all.includes(each)),
+      'unknown',
+    ).toEqual([]);
+  });
+
   it('names existing tests, and each test of the contract', () => {
-    const cells = rows.map((row) => row[2] ?? '').filter((cell) => cell !== '-');
+    const cells = rows.map(({ cells }) => cells[2] ?? '').filter((cell) => cell !== '-');
     const listed = namesOfProject(page).flatMap(({ groups }) => groups.map(({ tests }) => tests));
     const named = new Set([...cells, ...listed.filter((tests) => tests !== '')].flatMap(namedTests));
     const files = readdirSync(join(import.meta.dirname, name));
