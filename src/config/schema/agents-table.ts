@@ -13,13 +13,13 @@ const ToolRule = Text.regex(
   'must be the name of a tool, such as "Edit", or a use of it, such as "Bash(git push *)"',
 );
 /** The form of the answer of an agent whose program has no schema for it. */
-function answerOf(name: string) {
+function answerOf() {
   return key(
     oneOf('json', 'signals'),
     [
       'word',
       'json',
-      `How ${name} answers: \`json\`, or \`signals\`: [lines](agents.md#signals) such as \`STORY_DONE: US-001\`.`,
+      `How the agent answers: \`json\`, or \`signals\`: [lines](agents.md#signals) such as \`STORY_DONE: US-001\`.`,
     ],
     ANYONE,
   );
@@ -40,41 +40,37 @@ export const AgentsTable = z.strictObject({
     config: z.strictObject({
       model_verbosity: key(
         oneOf('low', 'medium', 'high').optional(),
-        ['word', undefined, 'Codex’s setting of this name: the length of the model’s texts.'],
+        ['word', undefined, 'Length of the model’s texts.'],
         ANYONE,
       ),
       model_reasoning_summary: key(
         oneOf('auto', 'concise', 'detailed', 'none').optional(),
-        ['word', undefined, 'Codex’s setting of this name: which summary of its reasoning the model gives.'],
+        ['word', undefined, 'Which summary of its reasoning the model gives.'],
         ANYONE,
       ),
       model_context_window: key(
         Tokens,
-        ['whole number', undefined, 'Codex’s setting of this name, in tokens, for models that Codex does not know.'],
+        ['whole number', undefined, 'Tokens of the context, for models that Codex does not know.'],
         ANYONE,
       ),
       model_auto_compact_token_limit: key(
         Tokens,
-        [
-          'whole number',
-          undefined,
-          'Codex’s setting of this name: the tokens at which Codex summarizes the conversation.',
-        ],
+        ['whole number', undefined, 'Tokens at which Codex summarizes the conversation.'],
         ANYONE,
       ),
       tool_output_token_limit: key(
         Tokens,
-        ['whole number', undefined, 'Codex’s setting of this name: how much of a command’s output the model reads.'],
+        ['whole number', undefined, 'How much of a command’s output the model reads.'],
         ANYONE,
       ),
       project_doc_max_bytes: key(
         wholeNumber(0, 10_000_000).optional(),
-        ['whole number', undefined, 'Codex’s setting of this name: how much of `AGENTS.md` the model reads.'],
+        ['whole number', undefined, 'How much of `AGENTS.md` the model reads.'],
         ANYONE,
       ),
       personality: key(
         oneOf('none', 'friendly', 'pragmatic').optional(),
-        ['word', undefined, 'Codex’s setting of this name.'],
+        ['word', undefined, 'Personality of Codex.'],
         ANYONE,
       ),
       features: z.strictObject({
@@ -123,7 +119,7 @@ export const AgentsTable = z.strictObject({
       [
         'true or false',
         false,
-        'Whether subagents of Claude Code may also send each other messages and share a list of tasks, an experimental feature of Claude Code ([teams](agents.md#effort-tools-and-subagents)). Includes `agents.claude.subagents`.',
+        'Whether its subagents may also exchange messages and share a list of tasks, an experimental feature ([teams](agents.md#effort-tools-and-subagents)). Includes `agents.claude.subagents`.',
       ],
       ANYONE,
     ),
@@ -144,12 +140,12 @@ export const AgentsTable = z.strictObject({
     config: z.strictObject({
       language: key(
         Text.max(50, 'must be at most 50 characters long').optional(),
-        ['string', undefined, 'Claude Code’s setting of this name: the language of its texts.'],
+        ['string', undefined, 'Language of its texts.'],
         ANYONE,
       ),
       outputStyle: key(
         oneOf('default', 'Explanatory', 'Learning').optional(),
-        ['word', undefined, 'Claude Code’s setting of this name.'],
+        ['word', undefined, 'Style of its texts.'],
         ANYONE,
       ),
     }),
@@ -160,7 +156,7 @@ export const AgentsTable = z.strictObject({
       ['string', undefined, 'Command line of the `command` agent; it reads the prompt on stdin.'],
       ANYONE,
     ),
-    answer: answerOf('the `command` agent'),
+    answer: answerOf(),
     model: key(
       oneOf('none', ...MODEL_APIS),
       [
@@ -177,7 +173,7 @@ export const AgentsTable = z.strictObject({
       ['word', 'anthropic', 'Model API of opencode: `anthropic` or `openai`.'],
       ANYONE,
     ),
-    answer: answerOf('opencode'),
+    answer: answerOf(),
   }),
-  gemini: z.strictObject({ answer: answerOf('Gemini CLI') }),
+  gemini: z.strictObject({ answer: answerOf() }),
 });

@@ -43,7 +43,7 @@ export const HaloToml = z.strictObject({
     [
       'list of strings',
       [],
-      'Commands that install dependencies for agent and gates. They run before the agent and again before the gates, unless a [snapshot](snapshots.md) has their result; changes of tracked files are [reverted before each gate](proof.md#gates).',
+      'Commands that install dependencies, before the agent and again before the gates, unless a [snapshot](snapshots.md) has their result. Changes of tracked files are [reverted before each gate](proof.md#gates).',
     ],
     landRight('unproven'),
   ),
@@ -58,11 +58,7 @@ export const HaloToml = z.strictObject({
   ),
   image: key(
     Text.refine((name) => /^[\w][\w.:/@-]*$/.test(name), 'must be the name of an image'),
-    [
-      'string',
-      'halo-sandbox',
-      'Image of setup, agent and gates. A `halo.toml` may choose only `halo-sandbox` and the images that you list in `sandbox.images`.',
-    ],
+    ['string', 'halo-sandbox', '[Image](setup.md#images) of setup, agent and gates.'],
     { rule: 'image' },
   ),
   env: key(
@@ -98,7 +94,7 @@ export const HaloToml = z.strictObject({
       [
         'list of strings',
         [],
-        'Models of the same provider for attempts that begin during a [long pause](gateway.md#fallback-models) of `model.name`, in this order.',
+        '[Models of the same provider](gateway.md#fallback-models), in this order, for attempts that begin during a long pause of `model.name`.',
       ],
       ANYONE,
     ),
@@ -117,15 +113,7 @@ export const HaloToml = z.strictObject({
       ],
       ANYONE,
     ),
-    cassettes: key(
-      HostPath.optional(),
-      [
-        'path',
-        undefined,
-        'Folder of the cassettes for `replay`. A relative path is resolved against the folder of the file that sets it.',
-      ],
-      LOCAL,
-    ),
+    cassettes: key(HostPath.optional(), ['path', undefined, 'Folder of the cassettes for `replay`.'], LOCAL),
     timing: key(
       oneOf('off', 'recorded'),
       [
@@ -151,7 +139,7 @@ export const HaloToml = z.strictObject({
       [
         'whole number',
         1,
-        'Maximum number of concurrent stories of a run. A story starts as soon as all its dependencies have landed.',
+        'Maximum concurrent stories of a run. A story starts as soon as all its dependencies have landed.',
       ],
       ANYONE,
     ),
@@ -171,17 +159,13 @@ export const HaloToml = z.strictObject({
       [
         'list of variable names',
         [],
-        'Additional variables of the worker with secrets; they are [masked](security.md#secrets) in all output. Variables whose names suggest a secret are always masked.',
+        'Further variables of the worker to [mask](security.md#secrets) in all output. Those whose names suggest a secret are always masked.',
       ],
       owner('choose which secrets of this machine are masked'),
     ),
     files: key(
       z.array(HostPath, { error: 'must be a list of paths' }),
-      [
-        'list of paths',
-        [],
-        'Files on the worker’s machine that are masked, as a whole and line by line. A relative path is resolved against the folder of the file that sets it.',
-      ],
+      ['list of paths', [], 'Files on the worker’s machine that are masked, as a whole and line by line.'],
       owner('choose which secrets of this machine are masked'),
     ),
     patterns: key(
@@ -198,7 +182,7 @@ export const HaloToml = z.strictObject({
       [
         'word',
         'report',
-        'If a story adds text that looks like a token or a private key: `report` it, or `block` the story until it is approved.',
+        'If a story adds text that looks like a secret: `report` it, or `block` the story until it is approved.',
       ],
       tighten(['report', 'block']),
     ),
@@ -207,7 +191,7 @@ export const HaloToml = z.strictObject({
       [
         'list of strings',
         [],
-        'Rules that do not count in what a story adds: `rule` or `rule:glob`. Logs name the rule of each [possible secret](security.md#what-a-story-adds).',
+        'Rules that do not count in [what a story adds](security.md#what-a-story-adds): `rule` or `rule:glob`.',
       ],
       owner('allow probable secrets to land'),
     ),
@@ -217,11 +201,7 @@ export const HaloToml = z.strictObject({
   prd: z.strictObject({
     write_back: key(
       z.boolean({ error: 'must be true or false' }),
-      [
-        'true or false',
-        true,
-        'Mark landed stories as done in the PRD file, if the file is on the machine of the worker and the run is the only one of its submit.',
-      ],
+      ['true or false', true, 'Mark landed stories as done [in the PRD file](prd.md#progress-in-the-file).'],
       tighten([true, false]),
     ),
     criteria: key(
@@ -282,11 +262,7 @@ export const HaloToml = z.strictObject({
     ),
     signing_key: key(
       HostPath.optional(),
-      [
-        'path',
-        undefined,
-        'Private ssh key without a passphrase, on the worker’s machine. A relative path is resolved against the folder of the file that sets it.',
-      ],
+      ['path', undefined, 'Private ssh key without a passphrase, on the worker’s machine.'],
       owner('choose the signing key'),
     ),
     allowed_signers: key(
@@ -294,7 +270,7 @@ export const HaloToml = z.strictObject({
       [
         'path',
         undefined,
-        'Signers that `halo verify` accepts: a file like git’s `gpg.ssh.allowedSignersFile`. Default: only `git.signing_key`. A relative path is resolved against the folder of the file that sets it.',
+        'Signers that `halo verify` accepts: a file like git’s `gpg.ssh.allowedSignersFile`. Default: only `git.signing_key`.',
       ],
       owner('choose the allowed signers'),
     ),
@@ -312,7 +288,7 @@ export const HaloToml = z.strictObject({
       [
         'word',
         'auto',
-        'How a sandbox receives the repository: `mount`: a view of its mirror is mounted; `stream`: its objects are streamed; `auto`: `mount` if possible.',
+        'How a sandbox receives the repository: `mount` a view of its mirror, `stream` its objects; `auto`: `mount` if possible.',
       ],
       tighten(['mount', 'auto', 'stream']),
     ),

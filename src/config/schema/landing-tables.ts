@@ -5,23 +5,19 @@ import { BaseUrl, Duration, GlobList, oneOf, Text, VariableName, wholeNumber } f
 
 function forge(meaning: string) {
   return z.strictObject({
-    url: key(BaseUrl.optional(), ['URL', undefined, `${meaning} Only in \`<HALO_HOME>/config.toml\`.`], HOST_FILE),
+    url: key(BaseUrl.optional(), ['URL', undefined, `${meaning}`], HOST_FILE),
     git_url: key(
       BaseUrl.optional(),
       [
         'URL',
         undefined,
-        'Base URL of the repositories, to which halo [pushes](pull-requests.md#configure-a-token); default: that of the API, without `/api/…`. Only in `<HALO_HOME>/config.toml`.',
+        'Base URL to which halo [pushes](pull-requests.md#configure-a-token); default: that of the API, without `/api/…`.',
       ],
       HOST_FILE,
     ),
     token_env: key(
       VariableName.optional(),
-      [
-        'variable name',
-        undefined,
-        'Name of the variable, in the environment of server and workers, that contains the token. Only in `<HALO_HOME>/config.toml`.',
-      ],
+      ['variable name', undefined, 'Variable of server and workers that contains the token.'],
       HOST_FILE,
     ),
   });
@@ -43,11 +39,7 @@ const Label = Text.max(100, { error: 'must be at most 100 characters long' }).re
 function statusLabel(status: string, suffix: string) {
   return key(
     Label.optional(),
-    [
-      'string',
-      undefined,
-      `Label of an issue whose story ${status}; default: the label of the run and \`:${suffix}\`. Only in \`<HALO_HOME>/config.toml\`.`,
-    ],
+    ['string', undefined, `Label of an issue whose story ${status}; default: the label of the run and \`:${suffix}\`.`],
     HOST_FILE,
   );
 }
@@ -64,7 +56,7 @@ export const IssuesTable = z.strictObject({
     [
       'list of strings',
       undefined,
-      'Labels that order the issues: those with the first label run first, those without any of them last; default: the label of the run and `:next`, `:p1`, `:p2`.',
+      'Labels that order the issues, the first one first; default: the label of the run and `:next`, `:p1`, `:p2`.',
     ],
     owner('choose the order of issues'),
   ),
@@ -73,7 +65,7 @@ export const IssuesTable = z.strictObject({
     [
       'true or false',
       false,
-      'Whether workers [report the progress](issues.md#reports) of stories to their issues, by labels and comments. Only in `<HALO_HOME>/config.toml`.',
+      'Whether workers [report the progress](issues.md#reports) of stories to their issues, by labels and comments.',
     ],
     HOST_FILE,
   ),
@@ -85,11 +77,7 @@ export const IssuesTable = z.strictObject({
   }),
   close: key(
     z.boolean({ error: 'must be true or false' }),
-    [
-      'true or false',
-      false,
-      'With `report`: whether an issue is closed once its commit is on the default branch of the forge. Only in `<HALO_HOME>/config.toml`.',
-    ],
+    ['true or false', false, 'With `report`: close an issue once its commit is on the default branch of the forge.'],
     HOST_FILE,
   ),
 });
@@ -110,7 +98,7 @@ export const LandTable = z.strictObject({
     [
       'word',
       'branch',
-      'What `halo land` pushes for a repository with a URL: `branch`: the branch of the run, `halo/<runId>`; `base`: a fast-forward of the branch that the run started from.',
+      'What `halo land` pushes for a repository with a URL: the `branch` of the run, or a fast-forward of its `base` branch.',
     ],
     { rule: 'tighten', order: ['base', 'branch'], defaultCounts: true },
   ),
@@ -137,7 +125,7 @@ export const LandTable = z.strictObject({
     [
       'duration',
       '1m',
-      'How often halo asks the forge for reviews and checks; five times as long when nothing has happened for an hour. Only in `<HALO_HOME>/config.toml`.',
+      'How often halo asks the forge for reviews and checks; a fifth as often after an hour without any.',
     ],
     HOST_FILE,
   ),
@@ -151,7 +139,7 @@ export const LandTable = z.strictObject({
     [
       'word',
       'pass',
-      'A story whose agent reports success without changing a file: `pass` it without a commit if the gates pass on the commit that it started from, or `fail` the attempt. Without gates the attempt fails; `trust` passes the story then as well, because the agent says so.',
+      'A story whose agent reports success without changing a file: `pass` it without a commit if the gates pass on its base, or `fail` the attempt. `trust`: also pass it without gates, because the agent says so.',
     ],
     tighten(['trust', 'pass', 'fail']),
   ),

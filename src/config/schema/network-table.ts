@@ -79,22 +79,18 @@ export const NetworkTable = z.strictObject({
     [
       'list of words',
       [],
-      'Package registries that setup may read through the gateway’s [proxy](network.md#registries): `npm`, `pypi`, `crates`, `go`, `debian`.',
+      '[Package registries](network.md#registries) that setup may read: `npm`, `pypi`, `crates`, `go`, `debian`.',
     ],
     landRight('fewer'),
   ),
   agent_registries: key(
     RegistryList,
-    [
-      'list of words',
-      [],
-      'Package registries that the agent may read through the gateway’s [proxy](network.md#registries).',
-    ],
+    ['list of words', [], 'Package registries that the agent may read.'],
     owner(OPENS_NETWORK),
   ),
   registry_hosts: key(
     z.array(HostPort, { error: 'must be a list like ["files.example.com:443"]' }),
-    ['list of host:port', [], 'Additional hosts that responses of a registry may link to, reached with TLS.'],
+    ['list of host:port', [], 'Further hosts that responses of a registry may link to, reached with TLS.'],
     owner(OPENS_NETWORK),
   ),
   git: key(
@@ -116,11 +112,7 @@ export const NetworkTable = z.strictObject({
     z.record(z.string().regex(/^@[\w.~-]+$/, 'is not a scope like "@acme"'), BaseUrl, {
       error: 'must be a table of strings, like "@acme" = "https://npm.example.com"',
     }),
-    [
-      'table of strings',
-      {},
-      'Base URLs of the npm registries of scopes: `"@acme" = "https://npm.example.com"`. Only in `<HALO_HOME>/config.toml`.',
-    ],
+    ['table of strings', {}, 'Base URLs of the npm registries of scopes: `"@acme" = "https://npm.example.com"`.'],
     HOST_FILE,
   ),
   credentials: key(
@@ -128,7 +120,7 @@ export const NetworkTable = z.strictObject({
     [
       'table of tables',
       {},
-      '[Credentials of registries](network.md#private-registries) by address: `token_env`, `token_file` or `token_command`, `user`, and `scheme`: `bearer`, `basic` or `token`. Only in `<HALO_HOME>/config.toml`.',
+      '[Credentials of registries](network.md#private-registries) by address: `token_env`, `token_file` or `token_command`, `user`, and `scheme`: `bearer`, `basic` or `token`.',
     ],
     HOST_FILE,
   ),
@@ -137,7 +129,7 @@ export const NetworkTable = z.strictObject({
     [
       'size',
       '5g',
-      'Maximum size of the [cache of archives](network.md#cache) of registries; the ones that were not used for the longest time go first. Only in `<HALO_HOME>/config.toml`.',
+      'Maximum size of the [cache of archives](network.md#cache); those unused for the longest time go first.',
     ],
     HOST_FILE,
   ),
@@ -146,7 +138,7 @@ export const NetworkTable = z.strictObject({
     [
       'path',
       undefined,
-      'PEM file of additional certificate authorities that setup, gateways and connections to forges trust. Default: the file in the worker’s NODE_EXTRA_CA_CERTS.',
+      'PEM file of certificate authorities that setup, gateways and connections to forges trust as well. Default: NODE_EXTRA_CA_CERTS of the worker.',
     ],
     owner('give sandboxes a file of this machine'),
   ),
@@ -155,12 +147,12 @@ export const NetworkTable = z.strictObject({
 /** The upstream URL of a registry proxy. */
 function upstream(name: RegistryName) {
   const meanings: Record<RegistryName, string> = {
-    npm: 'Upstream base URL of the npm proxy. Default: the registry in the npm settings of the worker’s machine.',
-    pypi: 'Upstream base URL of the PyPI proxy: an index, which ends with `/simple`. Default: `https://pypi.org/simple`.',
-    crates: 'Upstream base URL of the crates.io proxy: a sparse index. Default: `https://index.crates.io`.',
-    go: 'Upstream base URL of the proxy for Go modules. Default: `https://proxy.golang.org`.',
+    npm: 'Upstream URL of the npm proxy. Default: the registry in the worker’s npm settings.',
+    pypi: 'Upstream URL of the PyPI proxy: an index, which ends with `/simple`. Default: `https://pypi.org/simple`.',
+    crates: 'Upstream URL of the crates.io proxy: a sparse index. Default: `https://index.crates.io`.',
+    go: 'Upstream URL of the proxy for Go modules. Default: `https://proxy.golang.org`.',
     debian:
-      'Upstream base URL of the Debian proxy: the part before `/debian`. Default: the source in the apt settings of the worker’s machine.',
+      'Upstream URL of the Debian proxy: the part before `/debian`. Default: the source in the worker’s apt settings.',
   };
   return key(BaseUrl.optional(), ['URL', undefined, meanings[name]], owner(OPENS_NETWORK));
 }

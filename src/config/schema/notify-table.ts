@@ -75,17 +75,13 @@ export const TracesTable = z.strictObject({
     [
       'URL',
       undefined,
-      'Address of an OTLP/HTTP collector, which gets a [trace](monitoring.md#traces) of each run that has ended, at `/v1/traces`. Only in `<HALO_HOME>/config.toml`.',
+      'OTLP/HTTP collector that gets a [trace](monitoring.md#traces) of each ended run, at `/v1/traces`.',
     ],
     HOST_FILE,
   ),
   headers_env: key(
     VariableName.optional(),
-    [
-      'variable name',
-      undefined,
-      'Name of the variable, in the environment of workers, with headers for the collector, as `name=value,name=value`. Only in `<HALO_HOME>/config.toml`.',
-    ],
+    ['variable name', undefined, 'Variable of the workers with headers for the collector, as `name=value,name=value`.'],
     HOST_FILE,
   ),
 });
@@ -100,7 +96,7 @@ export const NotifyTable = key(
   [
     'table of tables',
     {},
-    '[Notifications](notifications.md): an endpoint each, `[notify.team]` with `type`, `url` and other keys. Only in `<HALO_HOME>/config.toml`.',
+    '[Notifications](notifications.md): an endpoint each, `[notify.team]` with `type`, `url` and other keys.',
   ],
   HOST_FILE,
 );

@@ -40,7 +40,7 @@ export const PromptTable = z.strictObject({
     [
       'whole number',
       undefined,
-      'Maximum number of tokens of a prompt (four bytes each); [the least important parts are cut](prompts.md#limit). `0`: no limit. Default: 15000 for a PRD in the `swanson` dialect, otherwise no limit.',
+      'Maximum tokens of a prompt (four bytes each); [the least important parts are cut](prompts.md#limit). `0`: no limit. Default: 15000 for a PRD in the `swanson` dialect, otherwise no limit.',
     ],
     ANYONE,
   ),

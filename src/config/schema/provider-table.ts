@@ -24,7 +24,7 @@ export function provider(baseUrl: string) {
     base_url: key(BaseUrl.optional(), ['URL', undefined, baseUrl], PROVIDER_KEY),
     key_env: key(
       VariableName.optional(),
-      ['variable name', undefined, 'Name of the variable, in the environment of the worker, that contains the key.'],
+      ['variable name', undefined, 'Variable of the worker that contains the key.'],
       PROVIDER_KEY,
     ),
     key_file: key(
@@ -39,11 +39,7 @@ export function provider(baseUrl: string) {
     ),
     keys: key(
       FurtherKeys,
-      [
-        'list of tables',
-        [],
-        '[Further keys](gateway.md#several-keys), each with `key_env`, `key_file` or `key_command`, for requests while the keys before them have a pause.',
-      ],
+      ['list of tables', [], '[Further keys](gateway.md#several-keys), used while the keys before them have a pause.'],
       owner('choose keys of models'),
     ),
   };

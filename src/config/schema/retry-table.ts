@@ -25,7 +25,7 @@ export const RetryTable = z.strictObject({
   ),
   jitter: key(
     z.number({ error: SHARE }).min(0, SHARE).max(1, SHARE),
-    ['number', 0.2, 'Maximum random reduction of a delay, as a fraction, so that runs do not retry at the same time.'],
+    ['number', 0.2, 'Maximum random reduction of a delay, as a fraction.'],
     ANYONE,
   ),
   crashes: key(
@@ -38,40 +38,34 @@ export const RetryTable = z.strictObject({
     [
       'duration',
       '12h',
-      'Maximum total time that an attempt waits for [long pauses](gateway.md#long-pauses) of its model. If a pause would exceed it, the story fails.',
+      'Maximum total time that an attempt waits for [long pauses](gateway.md#long-pauses) of its model; then the story fails.',
     ],
     ANYONE,
   ),
-  agent: z.strictObject(ownFailures('hint', 'The agent program failed or gave no valid answer')),
-  story: z.strictObject(ownFailures('hint', 'The agent gave up, took too long or used too much memory')),
-  gate: z.strictObject(ownFailures('hint', 'A gate failed')),
-  tests: z.strictObject(
-    otherFailures(
-      'hint',
-      2,
-      'The [tests that are written first](tests-first.md) are missing, or pass before the change',
-    ),
-  ),
-  policy: z.strictObject(otherFailures('hint', 1, 'halo rejected the agent’s changes')),
-  environment: z.strictObject(otherFailures('wait', 2, 'Setup failed, the branch moved, or the disk is nearly full')),
+  agent: z.strictObject(ownFailures('hint')),
+  story: z.strictObject(ownFailures('hint')),
+  gate: z.strictObject(ownFailures('hint')),
+  tests: z.strictObject(otherFailures('hint', 2)),
+  policy: z.strictObject(otherFailures('hint', 1)),
+  environment: z.strictObject(otherFailures('wait', 2)),
   infrastructure: z.strictObject({
-    ...otherFailures('wait', 6, 'Docker, Redis, git or the disk failed'),
+    ...otherFailures('wait', 6),
     backoff: classBackoff('5s'),
   }),
-  provider: z.strictObject(otherFailures('wait', 10, 'The model provider limits requests, fails or cannot be reached')),
-  budget: z.strictObject(otherFailures('halt', 0, 'A budget is used up')),
+  provider: z.strictObject(otherFailures('wait', 10)),
+  budget: z.strictObject(otherFailures('halt', 0)),
 });
 
 /** `[breaker]`: when halo stops retrying. */
 export const BreakerTable = z.strictObject({
   no_change: key(
     wholeNumber(0, 100),
-    ['whole number', 3, 'Number of consecutive failures without a changed file that open a breaker.'],
+    ['whole number', 3, 'Consecutive failures without a changed file that open a breaker.'],
     owner(STOP_TRYING),
   ),
   same_error: key(
     wholeNumber(0, 100),
-    ['whole number', 5, 'Number of consecutive failures with the same error that open a breaker.'],
+    ['whole number', 5, 'Consecutive failures with the same error that open a breaker.'],
     owner(STOP_TRYING),
   ),
   output_decline: key(
@@ -79,13 +73,13 @@ export const BreakerTable = z.strictObject({
     [
       'whole number',
       70,
-      'Decrease of an agent’s output in percent, compared with the previous failed attempt, that opens a breaker.',
+      'Decrease of an agent’s output since the previous failed attempt, in percent, that opens a breaker.',
     ],
     owner(STOP_TRYING),
   ),
   permission_denials: key(
     wholeNumber(0, 100),
-    ['whole number', 2, 'Number of consecutive failures with denied permissions that open a breaker.'],
+    ['whole number', 2, 'Consecutive failures with denied permissions that open a breaker.'],
     owner(STOP_TRYING),
   ),
   test_only: key(
@@ -93,7 +87,7 @@ export const BreakerTable = z.strictObject({
     [
       'whole number',
       0,
-      'Number of consecutive failures in which only tests were changed that open the breaker of a run. `0`: never.',
+      'Consecutive failures in which only tests were changed that open the breaker of a run. `0`: never.',
     ],
     owner(STOP_TRYING),
   ),
@@ -105,19 +99,23 @@ export const BreakerTable = z.strictObject({
 });
 
 /** Failures that use up attempts. */
-function ownFailures(rule: RetryRule, what: string) {
-  const meaning = `${what}: \`hint\`, \`fresh\`, \`wait\` or \`halt\` ([rules](failures.md#rules)).`;
+function ownFailures(rule: RetryRule) {
+  const meaning = '[Rule](failures.md#rules) for failures of this [class](failures.md#retries).';
   return { rule: key(oneOf(...RETRY_RULES), ['word', rule, meaning], ANYONE), backoff: classBackoff(undefined) };
 }
 
 /** Failures outside the story's control. */
-function otherFailures(rule: RetryRule, retries: number, what: string) {
-  const meaning = 'Maximum number of retries of a story after such failures.';
-  return { ...ownFailures(rule, what), retries: key(wholeNumber(0, 100), ['whole number', retries, meaning], ANYONE) };
+function otherFailures(rule: RetryRule, retries: number) {
+  const meaning = 'Maximum retries of a story after failures of this class.';
+  return { ...ownFailures(rule), retries: key(wholeNumber(0, 100), ['whole number', retries, meaning], ANYONE) };
 }
 
 function classBackoff(preset: string | undefined) {
-  return key(Duration.optional(), ['duration', preset, 'Overrides `retry.backoff` for these failures.'], ANYONE);
+  return key(
+    Duration.optional(),
+    ['duration', preset, 'Overrides `retry.backoff` for failures of this class.'],
+    ANYONE,
+  );
 }
 
 /** `[answers]`: questions of agents that no person answers. */

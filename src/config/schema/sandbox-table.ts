@@ -59,7 +59,7 @@ export const SandboxTable = z.strictObject({
     [
       'list of strings',
       [],
-      'Images that the file of a repository, or a request, may use as `image`; a `*` at the end matches any text. halo’s own image is always allowed.',
+      'Images that repositories and requests may use as `image`; a `*` at the end matches any text. halo’s own is always allowed.',
     ],
     owner('choose the allowed images'),
   ),
@@ -68,7 +68,7 @@ export const SandboxTable = z.strictObject({
     [
       'string',
       'auto',
-      'Runtime of the sandboxes, by its name in the engine: `runc`, `runsc`, …; `auto`: `runsc` if it is installed and passes the isolation check, otherwise the engine’s default.',
+      'Runtime of the sandboxes: `runc`, `runsc`, …; `auto`: `runsc` if it passes the isolation check, otherwise the engine’s default.',
     ],
     owner('choose the runtime of sandboxes'),
   ),

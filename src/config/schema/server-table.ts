@@ -5,7 +5,6 @@ import { key } from './key-metadata.ts';
 import { HOST_FILE } from '../trust/key-trust.ts';
 import { BaseUrl, Duration, HostPath, HostPort, oneOf, Text, VariableName, wholeNumber } from './values.ts';
 
-const ONLY = 'Only in `<HALO_HOME>/config.toml`.';
 const ClaimName = z
   .string({ error: 'must be a string' })
   .regex(/^[\w:/.-]{1,200}$/, 'must be the name of a claim, like "email"');
@@ -15,41 +14,37 @@ const OidcTable = z
   .strictObject({
     issuer: key(
       BaseUrl.optional(),
-      ['URL', undefined, `The issuer of the [OpenID Connect provider](fleet.md#sign-in). ${ONLY}`],
+      ['URL', undefined, `The issuer of the [OpenID Connect provider](fleet.md#sign-in).`],
       HOST_FILE,
     ),
-    client_id: key(Text.optional(), ['string', undefined, `The id of halo at the provider. ${ONLY}`], HOST_FILE),
+    client_id: key(Text.optional(), ['string', undefined, `The id of halo at the provider.`], HOST_FILE),
     client_secret_env: key(
       VariableName.optional(),
-      ['variable name', undefined, `Variable of the server with the client secret. ${ONLY}`],
+      ['variable name', undefined, `Variable of the server with the client secret.`],
       HOST_FILE,
     ),
     client_secret_file: key(
       Text.refine(isAbsolute, 'must be an absolute path').optional(),
-      ['path', undefined, `File with the client secret. ${ONLY}`],
+      ['path', undefined, `File with the client secret.`],
       HOST_FILE,
     ),
     client_secret_command: key(
       Text.optional(),
-      ['string', undefined, `Command that prints the client secret. ${ONLY}`],
+      ['string', undefined, `Command that prints the client secret.`],
       HOST_FILE,
     ),
     user_claim: key(
       ClaimName,
-      [
-        'string',
-        'email',
-        `The claim that is the name of the user. \`email\` must be verified by the provider. ${ONLY}`,
-      ],
+      ['string', 'email', `The claim that is the name of the user. \`email\` must be verified by the provider.`],
       HOST_FILE,
     ),
-    groups_claim: key(ClaimName, ['string', 'groups', `The claim with the groups of the user. ${ONLY}`], HOST_FILE),
+    groups_claim: key(ClaimName, ['string', 'groups', `The claim with the groups of the user.`], HOST_FILE),
     roles: key(
       z.record(z.string(), oneOf(...ROLES), { error: 'must be a table like { "platform" = "operator" }' }),
       [
         'table of strings',
         {},
-        `Roles by group, such as \`{ platform = "operator" }\`. At each sign-in, a user gets the highest role of their groups. Without an entry, roles are changed with \`halo user set\` only. ${ONLY}`,
+        `Roles by group, such as \`{ platform = "operator" }\`: at each sign-in, the highest of a user’s groups. Empty: only \`halo user set\` changes roles.`,
       ],
       HOST_FILE,
     ),
@@ -58,11 +53,11 @@ const OidcTable = z
       [
         'word',
         undefined,
-        `The role of persons who sign in for the first time. Default: only users whom \`halo user add\` or \`roles\` admit can sign in. ${ONLY}`,
+        `Role of persons who sign in for the first time. Default: only users of \`halo user add\` or \`roles\` can sign in.`,
       ],
       HOST_FILE,
     ),
-    session: key(Duration, ['duration', '12h', `How long a sign-in is valid. ${ONLY}`], HOST_FILE),
+    session: key(Duration, ['duration', '12h', `How long a sign-in is valid.`], HOST_FILE),
   })
   .superRefine((oidc, context) => {
     const { issuer, client_id, client_secret_env, client_secret_file, client_secret_command } = oidc;
@@ -88,7 +83,7 @@ export const ServerTable = z
       [
         'URL',
         undefined,
-        'The address of the server for its users, such as `https://halo.example.com`. Required for `[server.oidc]`. Only in `<HALO_HOME>/config.toml`.',
+        'Address of the server for its users, such as `https://halo.example.com`. Required for `[server.oidc]`.',
       ],
       HOST_FILE,
     ),
@@ -97,7 +92,7 @@ export const ServerTable = z
       [
         'list of host:port',
         [],
-        'Repository servers that requests may use even though their addresses are [not public](network.md#addresses). Only in `<HALO_HOME>/config.toml`.',
+        'Repository servers that requests may use even though their addresses are [not public](network.md#addresses).',
       ],
       HOST_FILE,
     ),
@@ -106,17 +101,13 @@ export const ServerTable = z
       [
         'list of keys',
         [],
-        'Keys that [a request may set](#what-a-request-may-set) freely, unless it may never set them. Only in `<HALO_HOME>/config.toml`.',
+        'Keys that [a request may set](#what-a-request-may-set) freely, unless it may never set them.',
       ],
       HOST_FILE,
     ),
     requests_per_minute: key(
       wholeNumber(0, 1_000_000),
-      [
-        'whole number',
-        1200,
-        'How many requests of one user the server answers in a minute; 0: no limit. The owner of the server has none. Only in `<HALO_HOME>/config.toml`.',
-      ],
+      ['whole number', 1200, 'Requests of one user per minute; 0: no limit. The owner of the server has none.'],
       HOST_FILE,
     ),
     behind_proxy: key(
@@ -124,7 +115,7 @@ export const ServerTable = z
       [
         'true or false',
         false,
-        'Whether a proxy on this machine forwards requests: the addresses of clients in the access log then come from its `X-Forwarded-For`. Only in `<HALO_HOME>/config.toml`.',
+        'Whether a proxy on this machine forwards requests. The access log then takes addresses of clients from `X-Forwarded-For`.',
       ],
       HOST_FILE,
     ),
@@ -133,24 +124,16 @@ export const ServerTable = z
       [
         'word',
         'token',
-        'Who may read [`/metrics`](monitoring.md): `token`: users of all repositories; `public`: everyone who reaches the server. Only in `<HALO_HOME>/config.toml`.',
+        'Who may read [`/metrics`](monitoring.md): `token`: users of all repositories; `public`: everyone who reaches the server.',
       ],
       HOST_FILE,
     ),
     tls_certificate: key(
       HostPath.optional(),
-      [
-        'path',
-        undefined,
-        'PEM file of the certificate with which the server serves [HTTPS](fleet.md#tls), with its chain. Only in `<HALO_HOME>/config.toml`.',
-      ],
+      ['path', undefined, 'PEM file of the certificate for [HTTPS](fleet.md#tls), with its chain.'],
       HOST_FILE,
     ),
-    tls_key: key(
-      HostPath.optional(),
-      ['path', undefined, 'PEM file of the private key of that certificate. Only in `<HALO_HOME>/config.toml`.'],
-      HOST_FILE,
-    ),
+    tls_key: key(HostPath.optional(), ['path', undefined, 'PEM file of its private key.'], HOST_FILE),
     oidc: OidcTable,
   })
   .superRefine(({ tls_certificate, tls_key, oidc, url }, context) => {
@@ -170,7 +153,7 @@ export const McpTable = z.strictObject({
     [
       'true or false',
       false,
-      'Whether [MCP clients](mcp.md#deciding-tools) may answer, approve, reject, land, cancel and open pull requests (`requestPull`). Only in `<HALO_HOME>/config.toml`.',
+      'Whether [MCP clients](mcp.md#deciding-tools) may answer, approve, reject, land, cancel and open pull requests (`requestPull`).',
     ],
     HOST_FILE,
   ),

@@ -79,7 +79,7 @@ export const spending = {
     [
       'table of tables',
       {},
-      'Maximum requests (`rpm`) and tokens (`tpm`) per minute of a model, and requests per hour (`rph`), over all workers: `[rate."name"]`. Without it, only the provider’s limit applies.',
+      'Maximum requests (`rpm`) and tokens (`tpm`) per minute of a model, and requests per hour (`rph`), over all workers: `[rate."name"]`.',
     ],
     owner('set the request rates of models'),
   ),

@@ -12,7 +12,7 @@ export const SnapshotTable = z.strictObject({
     [
       'word',
       'auto',
-      'How workspaces start with a [snapshot](snapshots.md) of what setup installs: `overlay` mounts it, `copy` copies it; `auto`: `overlay` if the engine can; `off`: setup runs for each workspace.',
+      'How workspaces get the [snapshot](snapshots.md): `overlay` mounts it, `copy` copies it; `auto`: `overlay` if the engine can; `off`: setup always runs.',
     ],
     tighten(['auto', 'overlay', 'copy', 'off']),
   ),
@@ -21,7 +21,7 @@ export const SnapshotTable = z.strictObject({
     [
       'list of globs',
       undefined,
-      'Files that decide what setup installs. Default: lockfiles and manifests for commands such as `npm ci`, otherwise the whole tree. Requests over the network cannot set it.',
+      'Files that decide what setup installs. Default: lockfiles and manifests for commands such as `npm ci`, otherwise the whole tree.',
     ],
     LOCAL,
   ),
@@ -32,16 +32,10 @@ export const SnapshotTable = z.strictObject({
   ),
   max_size: key(
     Size,
-    [
-      'size',
-      '20g',
-      'Maximum size of all snapshots of a HALO_HOME; the one that was not used for the longest time goes first.',
-    ],
+    ['size', '20g', 'Maximum size of all snapshots; those unused for the longest time go first.'],
     owner('choose how much disk snapshots use'),
   ),
 });
-
-const KEEP = 'Only in `<HALO_HOME>/config.toml`.';
 
 /** `[keep]`: what [retention](retention.md) removes. */
 export const KeepTable = z.strictObject({
@@ -50,27 +44,23 @@ export const KeepTable = z.strictObject({
     [
       'duration',
       undefined,
-      `How long the artifacts of a run are kept after its end, like \`"30d"\` ([retention](retention.md)). ${KEEP}`,
+      `How long artifacts of a run are kept after its end, like \`"30d"\` ([retention](retention.md)).`,
     ],
     HOST_FILE,
   ),
   runs: key(
     wholeNumber(0, 1_000_000).optional(),
-    ['whole number', undefined, `Only this many ended runs, the newest, keep their artifacts. ${KEEP}`],
+    ['whole number', undefined, `Only this many ended runs, the newest, keep their artifacts.`],
     HOST_FILE,
   ),
   journals: key(
     Duration.optional(),
-    ['duration', undefined, `How long a run is kept after its end, with its journal, like \`"365d"\`. ${KEEP}`],
+    ['duration', undefined, `How long a run is kept after its end, with its journal, like \`"365d"\`.`],
     HOST_FILE,
   ),
   max_size: key(
     Size.optional(),
-    [
-      'size',
-      undefined,
-      `Maximum size of all runs of a HALO_HOME: artifacts of the oldest runs go first, then the oldest runs. ${KEEP}`,
-    ],
+    ['size', undefined, `Maximum size of all runs: artifacts of the oldest go first, then the oldest runs.`],
     HOST_FILE,
   ),
 });

@@ -12,7 +12,7 @@ export const TestsTable = z.strictObject({
     [
       'word',
       'off',
-      'Whether a story begins with [its tests](tests-first.md), which must fail before its change and pass after it: `on`; `report`: what is wrong with them is only reported; `off`. A PRD and a story can [ask for more](tests-first.md#per-prd-and-per-story), not for less.',
+      'Whether a story begins with [its tests](tests-first.md), which must fail before its change and pass after it: `on`; `report`: only report problems; `off`. A PRD and a story can [ask for more](tests-first.md#per-prd-and-per-story), not for less.',
     ],
     tighten(TESTS_FIRST_MODES),
   ),
@@ -21,7 +21,7 @@ export const TestsTable = z.strictObject({
     [
       'string',
       undefined,
-      'Command that runs the tests of a story, such as `pytest -v {files}`; `{files}` is replaced by their paths. Required for stories that begin with their tests. Requests over the network cannot set it.',
+      'Command that runs the tests of a story, such as `pytest -v {files}`; `{files}` is replaced by their paths. Required for stories that begin with their tests.',
     ],
     LOCAL,
   ),
@@ -30,7 +30,7 @@ export const TestsTable = z.strictObject({
     [
       'list of globs',
       ['**/*.{test,spec}.*', '**/test_*'],
-      'Files that the tests of a story may be written to, if `tests.first` is not `off`; `{id}` is replaced by the id of the story. Requests over the network cannot set it.',
+      'Files that the tests of a story may be written to, if `tests.first` is not `off`; `{id}` is replaced by the id of the story.',
     ],
     LOCAL,
   ),
@@ -66,7 +66,7 @@ export const TestsTable = z.strictObject({
     [
       'word',
       'stop',
-      'If a gate fails after the agent as it does on the base commit ([a broken base](proof.md#a-broken-base)): `stop` the story, `ask` a person, or `retry` as after any other failed gate, so that the agent repairs it.',
+      'If a gate fails after the agent as on the base commit ([a broken base](proof.md#a-broken-base)): `stop` the story, `ask` a person, or `retry` so that the agent repairs it.',
     ],
     ANYONE,
   ),
