@@ -55,7 +55,8 @@ describe('the dashboard', skipFor(!hasChromium && 'chromium is missing'), () => 
     await home.addHeldRun('heldrun1');
     await signIn();
     await vi.waitFor(async () => expect(await page.title()).toBe('(1) Now – halo'), PATIENCE);
-    await page.keyboard.press('2');
+    await page.keyboard.press('g');
+    await page.keyboard.press('i');
     await page.getByRole('button', { name: 'Approve' }).waitFor();
     await page.keyboard.press('a');
     expect((await home.operations.getRun({ runId: 'heldrun1' })).state.stories, 'no entry is chosen').toMatchObject([

@@ -51,6 +51,36 @@ describe('the screen Inbox', skipFor(!hasChromium && 'chromium is missing'), () 
     await page.waitForURL(/#\/run\/asking01$/);
   });
 
+  it('keeps keys that answer apart from those that open screens, also after the focused entry is decided', async () => {
+    await home.addHeldRun('heldrun1');
+    await addQuestion('asking01');
+    await addQuestion('asking02');
+    await signIn();
+    await page.keyboard.press('g');
+    await page.keyboard.press('i');
+    await page.getByRole('heading', { name: 'Inbox' }).waitFor();
+    const entry = (runId: string) => page.locator('.entry').filter({ hasText: runId });
+    await entry('heldrun1').waitFor();
+    await page.keyboard.press('1');
+    await entry('asking02').getByRole('button', { name: 'Euro' }).focus();
+    await page.keyboard.press('1');
+    await entry('asking02').locator('button:focus', { hasText: 'Send the answer' }).waitFor();
+    await page.keyboard.press('Enter');
+    await page.locator('.entry:focus').filter({ hasText: 'asking01' }).waitFor();
+    await page.keyboard.press('2');
+    await entry('asking01').locator('button:focus', { hasText: 'Send the answer' }).waitFor();
+    expect(await page.getByLabel('Answer to US-001').inputValue()).toBe('Dollar');
+    await page.keyboard.press('Enter');
+    await page.locator('.entry:focus').filter({ hasText: 'heldrun1' }).waitFor();
+    await page.keyboard.press('a');
+    await page.getByText(/US-001 is approved|has landed|has ended/).waitFor();
+    for (const digit of ['1', '2', '3']) await page.keyboard.press(digit);
+    expect(page.url()).toMatch(/#\/inbox$/);
+    await page.keyboard.press('g');
+    await page.keyboard.press('n');
+    await page.getByRole('heading', { name: 'Now' }).waitFor();
+  });
+
   it('says who can act, and counts only what the person may decide', async () => {
     await addQuestion('asking01');
     await home.addHeldRun('heldrun1');

@@ -1,3 +1,4 @@
+import { SCREEN_KEYS } from '../../view/action-keys.ts';
 import { stripVTControlCharacters } from 'node:util';
 import { addUsage, NO_USAGE } from '../../core/agent.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
@@ -58,7 +59,7 @@ function headLine({ runs, older, where, now, width }: TopState, paint: Paint): s
 function countsText(runs: readonly ListedRun[], older: number): string {
   const open = runs.filter(({ status }) => status !== 'ended').length;
   const decisions = runs.reduce((sum, run) => sum + inboxItems(run, runs).filter(asksPerson).length, 0);
-  const asks = decisions === 0 ? '' : `  ? ${decisions} waiting for you (2)`;
+  const asks = decisions === 0 ? '' : `  ? ${decisions} waiting for you (${SCREEN_KEYS.inbox})`;
   const all = runs.length + older;
   return `${open} active of ${all} ${all === 1 ? 'run' : 'runs'}${asks}`;
 }

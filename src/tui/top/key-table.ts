@@ -1,5 +1,5 @@
 import { ACTIONS, type ActionName, type PrdActionName } from './actions.ts';
-import { ACTION_KEYS } from '../../view/action-keys.ts';
+import { ACTION_KEYS, SCREEN_KEYS } from '../../view/action-keys.ts';
 import type { ViewName } from './model.ts';
 
 /** What a key does. */
@@ -39,7 +39,7 @@ export type KeyCommand =
   | 'prds';
 
 export interface KeyBinding {
-  /** Names of keys, as read-keys.ts names them; the first one is shown. */
+  /** Names of keys, as read-keys.ts names them, or of a sequence of two; the first one is shown. */
   keys: readonly string[];
   command: KeyCommand;
   /** Absent: every view. */
@@ -164,13 +164,13 @@ export const KEYS: readonly KeyBinding[] = [
   { keys: ['down', 'j'], command: 'down', meaning: 'down' },
   { keys: ['page-up', 'ctrl-b'], command: 'page-up', meaning: 'one page up' },
   { keys: ['page-down', 'ctrl-f', 'space'], command: 'page-down', meaning: 'one page down' },
-  { keys: ['home', 'g'], command: 'first', meaning: 'to the start' },
+  { keys: ['home', 'g g'], command: 'first', meaning: 'to the start' },
   { keys: ['end', 'G'], command: 'last', meaning: 'to the end; a log then follows new lines' },
-  { keys: ['1'], command: 'runs', meaning: 'all runs' },
-  { keys: ['2'], command: 'inbox', meaning: 'what waits for a decision' },
-  { keys: ['3'], command: 'workers', meaning: 'workers and waiting stories' },
-  { keys: ['4'], command: 'spend', meaning: 'tokens and costs' },
-  { keys: ['5'], command: 'prds', meaning: 'PRDs of this repository' },
+  { keys: [SCREEN_KEYS.runs], command: 'runs', meaning: 'all runs' },
+  { keys: [SCREEN_KEYS.inbox], command: 'inbox', meaning: 'what waits for a decision' },
+  { keys: [SCREEN_KEYS.workers], command: 'workers', meaning: 'workers and waiting stories' },
+  { keys: [SCREEN_KEYS.spend], command: 'spend', meaning: 'tokens and costs' },
+  { keys: [SCREEN_KEYS.prds], command: 'prds', meaning: 'PRDs of this repository' },
   {
     keys: [':'],
     command: 'command',
@@ -183,7 +183,7 @@ export const KEYS: readonly KeyBinding[] = [
   { keys: ['q', 'ctrl-c'], command: 'quit', short: 'quit', meaning: 'quit; runs continue' },
 ];
 
-/** The command of a key in a view. */
+/** The command of a key, or a sequence, in a view. */
 export function commandOf(key: string, view: ViewName): KeyCommand | undefined {
   return KEYS.find(({ keys, views }) => keys.includes(key) && (views?.includes(view) ?? true))?.command;
 }

@@ -103,6 +103,8 @@ export interface TopState {
   settings?: readonly RunSetting[];
   diff?: { runId: string; story: string | undefined; read: ReadDiff };
   failures: Partial<Record<TopSource, Failure>>;
+  /** The key that began a sequence. */
+  firstKey?: string;
   inputLine?: InputLine;
   question?: Confirmation;
   notice?: Notice;

@@ -2,6 +2,7 @@ import type { Unconfirmed } from '../../core/failure/errors.ts';
 import { confirmationOfAll } from '../../core/review/flags.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { omit } from '../../core/run/state.ts';
+import { SEQUENCE_START, typedKeys } from '../../view/action-keys.ts';
 import { commandOf, isAction, type KeyCommand } from './key-table.ts';
 import {
   isPrdAction,
@@ -95,9 +96,11 @@ function acted(state: TopState, notice: TopState['notice'] & object): TopState {
 function press(before: TopState, key: string): TopState {
   if (key === 'ctrl-c') return { ...before, ended: true };
   if (before.question !== undefined) return answer(before, key);
-  const state = omit(before, 'notice');
+  const state = omit(before, 'notice', 'firstKey');
   if (state.inputLine !== undefined) return typed(state, key);
-  const command = commandOf(key, currentTopView(state).view);
+  const keys = typedKeys(before.firstKey, key);
+  if (keys === undefined) return { ...state, firstKey: SEQUENCE_START };
+  const command = commandOf(keys, currentTopView(state).view);
   return command === undefined ? state : perform(state, command);
 }
 

@@ -47,7 +47,7 @@ export function EntryCard({ entry, now, onDone }: EntryProps): JSX.Element {
   const limits = story === undefined ? [] : questionLines(story).slice(options.length);
   const text = kind === 'answer' ? [story?.summary ?? '', ...limits].join('\n') : entry.text;
   return (
-    <li class="card entry" tabIndex={0}>
+    <li class="card entry" tabIndex={0} data-entry={entry.key}>
       <div class="line">
         <span class="state warn">{inboxLabel(kind)}</span>
         <a class="title" href={`#/run/${run.runId}`}>
@@ -92,14 +92,14 @@ export function EntryCard({ entry, now, onDone }: EntryProps): JSX.Element {
 }
 
 interface BreakerProps {
-  entry: { breaker: BreakerView; canDecide: boolean };
+  entry: { key: string; breaker: BreakerView; canDecide: boolean };
   onDone: EntryProps['onDone'];
 }
 
-function BreakerCard({ entry: { breaker, canDecide }, onDone }: BreakerProps): JSX.Element {
+function BreakerCard({ entry: { key: entryKey, breaker, canDecide }, onDone }: BreakerProps): JSX.Element {
   const { key, status, reason } = breaker;
   return (
-    <li class="card entry" tabIndex={0}>
+    <li class="card entry" tabIndex={0} data-entry={entryKey}>
       <div class="line">
         <span class="state warn">{inboxLabel('breaker')}</span> <b>{safeLine(breakerName(key), 100)}</b> is {status}
       </div>

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { BreakerView } from '../../api/operations/schemas.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
@@ -25,7 +25,10 @@ export function useBreakers(minute: string): BreakerView[] {
   return value?.breakers ?? [];
 }
 
-/** What waits for a decision of a person. The keys apply to the entry that has the focus. */
+/**
+ * What waits for a decision of a person. The keys apply to the entry that has the focus; when it goes away, the one in its
+ * place gets the focus.
+ */
 export function InboxScreen({ runs, breakers, person, now }: InboxProps): JSX.Element {
   const [done, setDone] = useState<{ text: string; run?: ListedRun | undefined }>();
   /** What this page has decided; the list of the server may lag behind. */
@@ -33,6 +36,7 @@ export function InboxScreen({ runs, breakers, person, now }: InboxProps): JSX.El
   const entries = listInbox(runs ?? [], breakers, person).filter((entry) => !decided.has(versionOf(entry)));
   const decisions = entries.filter(blocksWork);
   const results = entries.filter((entry) => !blocksWork(entry));
+  const place = usePlaceOfFocus([...decisions, ...results]);
   const list = (shown: readonly InboxEntry[]) => (
     <ul class="runs">
       {shown.map((entry) => (
@@ -49,7 +53,7 @@ export function InboxScreen({ runs, breakers, person, now }: InboxProps): JSX.El
     </ul>
   );
   return (
-    <>
+    <div {...place}>
       <h1>Inbox</h1>
       <div role="status">
         {done !== undefined && (
@@ -78,8 +82,28 @@ export function InboxScreen({ runs, breakers, person, now }: InboxProps): JSX.El
           {list(results)}
         </section>
       )}
-    </>
+    </div>
   );
+}
+
+/** Keeps the focus at its place in a list of cards when the one that has it is removed: listeners for their container. */
+function usePlaceOfFocus(entries: readonly InboxEntry[]) {
+  const focused = useRef<{ key: string; index: number }>();
+  const keys = entries.map(({ key }) => key);
+  useLayoutEffect(() => {
+    const { key, index } = focused.current ?? {};
+    if (key === undefined || index === undefined || keys.includes(key)) return;
+    focused.current = undefined;
+    if (document.activeElement !== document.body) return;
+    const cards = document.querySelectorAll<HTMLElement>('.entry');
+    cards[Math.min(index, cards.length - 1)]?.focus();
+  }, [keys.join('\n')]);
+  return {
+    onFocusIn: ({ target }: FocusEvent) => {
+      const key = (target as HTMLElement).closest<HTMLElement>('.entry')?.dataset['entry'];
+      focused.current = key === undefined ? undefined : { key, index: keys.indexOf(key) };
+    },
+  };
 }
 
 /** Differs once the server reports the decision, or something that came after it. */

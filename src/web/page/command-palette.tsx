@@ -23,7 +23,7 @@ interface Choice {
   choose: () => void;
 }
 
-const PLACES = SCREENS.map(({ name, path }) => placeAt(`#/${path}`, name, ''));
+const PLACES = SCREENS.map(({ name, path, key }) => placeAt(`#/${path}`, name, key));
 
 /** Finds screens, runs and stories by any part of their names, and actions of the open page. */
 export function CommandPalette({ runs, onClose }: PaletteProps): JSX.Element {

@@ -1,5 +1,6 @@
 import { Fragment, type JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import { SEQUENCE_START, typedKeys } from '../../view/action-keys.ts';
 import { KEY_GROUPS, SCREENS } from './screens.ts';
 import { useWindowEvent } from './use-window-event.ts';
 
@@ -55,10 +56,11 @@ function nextOf(entries: readonly HTMLElement[], focused: HTMLElement | null, st
 }
 
 /**
- * Digits open screens, Ctrl+K the palette, `?` the list of keys, `/` the search; other keys press the button that has
- * them as `data-key`.
+ * `g` and a letter open a screen, Ctrl+K the palette, `?` the list of keys, `/` the search; other keys press the button that
+ * has them as `data-key`.
  */
 export function useKeys({ openPalette, openKeys }: KeyActions): void {
+  const first = useRef<string>();
   useWindowEvent('keydown', (event) => {
     if ((event.ctrlKey || event.metaKey) && event.key === 'k') {
       event.preventDefault();
@@ -66,22 +68,33 @@ export function useKeys({ openPalette, openKeys }: KeyActions): void {
       return;
     }
     const from = event.target as HTMLElement;
-    if (event.ctrlKey || event.metaKey || event.altKey || from.closest('input, textarea, select, dialog') !== null)
+    if (
+      event.ctrlKey ||
+      event.metaKey ||
+      event.altKey ||
+      event.key === 'Shift' ||
+      from.closest('input, textarea, select, dialog') !== null
+    )
       return;
+    const keys = typedKeys(first.current, event.key);
+    first.current = keys === undefined ? SEQUENCE_START : undefined;
+    if (keys === undefined) return;
     const entries = [...document.querySelectorAll<HTMLElement>('.entry')];
     const focused = from.closest<HTMLElement>('.entry');
     // In a list, a key without a chosen entry does nothing: entries move when something changes.
     const place = entries.length === 0 ? document : focused;
-    const step = { j: 1, k: -1 }[event.key];
+    const step = { j: 1, k: -1 }[keys];
     const button = [...(place?.querySelectorAll<HTMLButtonElement>('button[data-key]') ?? [])].find(
-      ({ dataset }) => dataset.key === event.key,
+      ({ dataset }) => dataset.key === keys,
     );
-    const screen = SCREENS.find(({ key }) => key === event.key);
-    if (event.key === '?') openKeys();
-    else if (event.key === '/') document.querySelector<HTMLInputElement>('input[type=search]')?.focus();
+    const screen = SCREENS.find(({ key }) => key === keys);
+    if (keys === '?') openKeys();
+    else if (keys === '/') document.querySelector<HTMLInputElement>('input[type=search]')?.focus();
     else if (step !== undefined && entries.length > 0) nextOf(entries, focused, step)?.focus();
-    else if (button !== undefined) button.click();
-    else if (screen !== undefined) location.hash = `#/${screen.path}`;
+    else if (button !== undefined) {
+      // A key that is held down decides once: the next entry has the focus then.
+      if (!event.repeat) button.click();
+    } else if (screen !== undefined) location.hash = `#/${screen.path}`;
     else return;
     event.preventDefault();
   });

@@ -1,13 +1,13 @@
-import { ACTION_KEYS } from '../../view/action-keys.ts';
+import { ACTION_KEYS, SCREEN_KEYS } from '../../view/action-keys.ts';
 
 /** The screens of the navigation, with their keys. */
 export const SCREENS = [
-  { path: '', key: '1', name: 'Now' },
-  { path: 'inbox', key: '2', name: 'Inbox' },
-  { path: 'spend', key: '3', name: 'Spend' },
-  { path: 'failures', key: '4', name: 'Failures' },
-  { path: 'submit', key: '5', name: 'Submit' },
-  { path: 'settings', key: '6', name: 'Settings' },
+  { path: '', key: SCREEN_KEYS.runs, name: 'Now' },
+  { path: 'inbox', key: SCREEN_KEYS.inbox, name: 'Inbox' },
+  { path: 'spend', key: SCREEN_KEYS.spend, name: 'Spend' },
+  { path: 'failures', key: SCREEN_KEYS.failures, name: 'Failures' },
+  { path: 'submit', key: SCREEN_KEYS.prds, name: 'Submit' },
+  { path: 'settings', key: SCREEN_KEYS.settings, name: 'Settings' },
 ] as const;
 
 /** The keys of the dashboard, by the place in which they work. */
@@ -15,7 +15,7 @@ export const KEY_GROUPS: readonly { name: string; keys: readonly [key: string, a
   {
     name: 'Everywhere',
     keys: [
-      ['1 – 6', 'open a screen'],
+      ...SCREENS.map(({ key, name }): [string, string] => [key, `open ${name}`]),
       ['Ctrl K', 'go to a screen, run or story, or run an action of the page'],
       ['/', 'search in the screen'],
       ['?', 'show the keys'],

@@ -43,7 +43,7 @@ describe('at 80x24', () => {
   it('runs shows state, progress and the running story of each run, active ones first', () => {
     expect(textOf(after(start(), listed()))).toMatchInlineSnapshot(`
       "
-       halo  1 active of 3 runs  ? 1 waiting for you (2)  …ome/me/.halo  00:05:00 UTC
+       halo  1 active of 3 runs  ? 1 waiting for you (g i)  …e/me/.halo  00:05:00 UTC
        runs
         PROJECT  RUN              STATE               STORIES  WHEN    NOW
       > shop     0tbq1aaaaaaaaaa  » running           1/3      5m ago  US-002 gates 4…
@@ -66,7 +66,7 @@ describe('at 80x24', () => {
   it('stories shows loop state, story, iteration, gates, branch and PRD above the stories', () => {
     expect(textOf(after(start(), listed(), 'enter', followed(RUN, RUNNING)))).toMatchInlineSnapshot(`
       "
-       halo  1 active of 3 runs  ? 1 waiting for you (2)  …ome/me/.halo  00:05:00 UTC
+       halo  1 active of 3 runs  ? 1 waiting for you (g i)  …e/me/.halo  00:05:00 UTC
        runs > stories 0tbq1aaaaaaaaaa
         state    » running   [===-------] 1 of 3 stories, 4m 57s
         story    US-002  gates 4m 36s, attempt 1 of 2   Story number 2
@@ -101,10 +101,10 @@ describe('at 80x24', () => {
   });
 
   it('prds shows the PRDs of the repository, ready or with their newest run', () => {
-    const shown = after(start({ width: 100 }), listed(), '5', { type: 'prds-listed', prds: PRDS }, 'down');
+    const shown = after(start({ width: 100 }), listed(), 'g', 'p', { type: 'prds-listed', prds: PRDS }, 'down');
     expect(textOf(shown)).toMatchInlineSnapshot(`
       "
-       halo  1 active of 3 runs  ? 1 waiting for you (2)  /home/me/.halo                     00:05:00 UTC
+       halo  1 active of 3 runs  ? 1 waiting for you (g i)  /home/me/.halo                   00:05:00 UTC
        runs > prds
         PRD       STATE            DONE  RUN              NEXT  PROJECT
         prd.json  ? needs a human  1/1   0tbq3cccccccccc  -     shop
@@ -131,7 +131,7 @@ describe('at 80x24', () => {
       ),
     ).toMatchInlineSnapshot(`
       "
-       halo  1 active of 3 runs  ? 1 waiting for you (2)  …ome/me/.halo  00:05:00 UTC
+       halo  1 active of 3 runs  ? 1 waiting for you (g i)  …e/me/.halo  00:05:00 UTC
        runs > logs 0tbq1aaaaaaaaaa   lines: all, following
           0.0s            run      0tbq1aaaaaaaaaa  3 stories of shop, /home/me/shop
                                    at 0123456
@@ -162,7 +162,7 @@ describe('at 80x24', () => {
   it('diff shows warnings, and hidden characters as code points', () => {
     expect(textOf(after(start(), listed(), 'd', diffRead))).toMatchInlineSnapshot(`
       "
-       halo  1 active of 3 runs  ? 1 waiting for you (2)  …ome/me/.halo  00:05:00 UTC
+       halo  1 active of 3 runs  ? 1 waiting for you (g i)  …e/me/.halo  00:05:00 UTC
        runs > diff 0tbq1aaaaaaaaaa
       warning: 1 hidden character in 1 file: a.ts:2 (shown as <U+…>)
        diff --git a/a.ts b/a.ts
@@ -179,9 +179,9 @@ describe('at 80x24', () => {
   });
 
   it('inbox shows what waits for a decision', () => {
-    expect(textOf(after(start(), listed(), '2'))).toMatchInlineSnapshot(`
+    expect(textOf(after(start(), listed(), 'g', 'i'))).toMatchInlineSnapshot(`
       "
-       halo  1 active of 3 runs  ? 1 waiting for you (2)  …ome/me/.halo  00:05:00 UTC
+       halo  1 active of 3 runs  ? 1 waiting for you (g i)  …e/me/.halo  00:05:00 UTC
        runs > inbox
         WAITS FOR   RUN              STORY   SINCE   PROJECT  WHAT
       > ? approval  0tbq3cccccccccc  US-001  4m ago  shop     the gates pass, but it …
@@ -193,7 +193,8 @@ describe('at 80x24', () => {
   });
 
   it('inbox contains a question until a newer run of the PRD has done the story, and no question of a task', () => {
-    const questions = (...runs: ListedRun[]) => textOf(after(start(), listed(runs), '2')).match(/\? answer/g)?.length;
+    const questions = (...runs: ListedRun[]) =>
+      textOf(after(start(), listed(runs), 'g', 'i')).match(/\? answer/g)?.length;
     const waiting = stateOf(created(HELD, 1), ...asked('US-001'));
     const newer = { ...stateOf(...succeeded(DONE)), createdAt: '2030-01-01T00:01:00.000Z' };
     expect(questions(waiting)).toBe(1);
@@ -210,10 +211,10 @@ describe('at 80x24', () => {
       usage: { requests: 1, inputTokens: 1000, cachedTokens: 0, outputTokens: 10 ** index, costUsd: 0.25 },
     }));
     const reported: TopEvent = { type: 'costs-reported', costs: groupCosts(costs, 'day') };
-    expect(textOf(after(start(), listed(), '4'))).toContain('Reading the costs …');
-    expect(textOf(after(start(), listed(), '4', reported))).toMatchInlineSnapshot(`
+    expect(textOf(after(start(), listed(), 'g', 's'))).toContain('Reading the costs …');
+    expect(textOf(after(start(), listed(), 'g', 's', reported))).toMatchInlineSnapshot(`
       "
-       halo  1 active of 3 runs  ? 1 waiting for you (2)  …ome/me/.halo  00:05:00 UTC
+       halo  1 active of 3 runs  ? 1 waiting for you (g i)  …e/me/.halo  00:05:00 UTC
        runs > spend
         today (UTC)         $0.25      1.0k tokens
         last 7 days         $0.50      2.0k tokens
@@ -230,19 +231,20 @@ describe('at 80x24', () => {
   });
 
   it('workers shows processes, and running and waiting stories', () => {
-    expect(textOf(after(start(), listed(), '3', { type: 'workers-listed', workers: [WORKER] }))).toMatchInlineSnapshot(`
-      "
-       halo  1 active of 3 runs  ? 1 waiting for you (2)  …ome/me/.halo  00:05:00 UTC
-       runs > workers
-        » worker build-1:4711  takes any run, for 5m
+    expect(textOf(after(start(), listed(), 'g', 'w', { type: 'workers-listed', workers: [WORKER] })))
+      .toMatchInlineSnapshot(`
+        "
+         halo  1 active of 3 runs  ? 1 waiting for you (g i)  …e/me/.halo  00:05:00 UTC
+         runs > workers
+          » worker build-1:4711  takes any run, for 5m
 
-        RUN              STORY   STATE      TIME    USER  PROJECT  WHY
-      > 0tbq1aaaaaaaaaa  US-002  » gates    4m 36s  me    shop     -
-        0tbq1aaaaaaaaaa  US-003  · pending  -       me    shop     -
+          RUN              STORY   STATE      TIME    USER  PROJECT  WHY
+        > 0tbq1aaaaaaaaaa  US-002  » gates    4m 36s  me    shop     -
+          0tbq1aaaaaaaaaa  US-003  · pending  -       me    shop     -
 
-       Enter open  p pause  i interrupt  Esc back  : command  / filter  ? help  q quit
-      "
-    `);
+         Enter open  p pause  i interrupt  Esc back  : command  / filter  ? help  q quit
+        "
+      `);
   });
 
   it('settings shows the settings of the run', () => {
@@ -259,7 +261,7 @@ describe('at 80x24', () => {
       ),
     ).toMatchInlineSnapshot(`
       "
-       halo  1 active of 3 runs  ? 1 waiting for you (2)  …ome/me/.halo  00:05:00 UTC
+       halo  1 active of 3 runs  ? 1 waiting for you (g i)  …e/me/.halo  00:05:00 UTC
        runs > settings 0tbq1aaaaaaaaaa
         limits.memory  "4g"
         land.mode      "branch"
@@ -325,7 +327,7 @@ describe('with more room', () => {
     const state = after(start({ width: 250, height: 60 }), listed(), 'enter', followed(RUN, entries));
     expect(textOf(state)).toMatchInlineSnapshot(`
       "
-       halo  1 active of 3 runs  ? 1 waiting for you (2)  /home/me/.halo                                                                                                                                                                           00:05:00 UTC
+       halo  1 active of 3 runs  ? 1 waiting for you (g i)  /home/me/.halo                                                                                                                                                                         00:05:00 UTC
        runs > stories 0tbq1aaaaaaaaaa
         state    » running   [===-------] 1 of 3 stories, 4m 57s
         story    US-002  gates 4m 36s, attempt 1 of 2   Story number 2
@@ -352,7 +354,9 @@ describe('with more room', () => {
 
 it('workers says that a worker drains, and why stories wait then', () => {
   const shown = (busy: number) =>
-    textOf(after(start(), listed(), '3', { type: 'workers-listed', workers: [{ ...WORKER, draining: true, busy }] }));
+    textOf(
+      after(start(), listed(), 'g', 'w', { type: 'workers-listed', workers: [{ ...WORKER, draining: true, busy }] }),
+    );
   expect(shown(1)).toContain('» worker build-1:4711  drains, 1 story left, for 5m');
   expect(shown(0)).toContain('» worker build-1:4711  drained, for 5m');
   expect(shown(0)).toContain('all workers are dr…');
@@ -363,11 +367,11 @@ describe('states without data', () => {
   it('say what to do without runs, workers and decisions', () => {
     const none = after(start(), listed([]));
     expect(textOf(none)).toContain('No runs yet. Start one with `halo run prd.json`');
-    expect(textOf(after(none, '2'))).toContain('Nothing waits for a decision.');
-    expect(textOf(after(none, '3', { type: 'workers-listed', workers: [] }))).toContain(
+    expect(textOf(after(none, 'g', 'i'))).toContain('Nothing waits for a decision.');
+    expect(textOf(after(none, 'g', 'w', { type: 'workers-listed', workers: [] }))).toContain(
       'no worker is running: start one with',
     );
-    expect(textOf(after(none, '4'))).toContain('No run has used a model yet.');
+    expect(textOf(after(none, 'g', 's'))).toContain('No run has used a model yet.');
     expect(textOf(after(none, 'enter'))).toContain('No run is selected.');
     expect(textOf(start())).toContain('Reading the runs …');
   });

@@ -52,7 +52,7 @@ describe('halo top and a server', skipFor(!hasTmux && 'tmux is missing'), () => 
 
   it('edits and starts a PRD of the repository, and answers its question', async () => {
     await tmux.shows('No runs yet.', 'http://127.0.0.1');
-    tmux.press('5');
+    tmux.press('g', 'p');
     await tmux.shows('checkout', '· ready', '0/1');
     tmux.press('e');
     await tmux.shows('✓ Edited checkout.', 'q quit');
@@ -68,7 +68,7 @@ describe('halo top and a server', skipFor(!hasTmux && 'tmux is missing'), () => 
       expect(await runs()).toMatchObject([{ stopReason: 'NEEDS_HUMAN' }]);
       return runs();
     }, PATIENCE);
-    tmux.press('2');
+    tmux.press('g', 'i');
     await tmux.shows('? answer', 'Which port?');
     tmux.press('A');
     await tmux.shows('US-001 asks', 'Answer: _');
@@ -77,7 +77,7 @@ describe('halo top and a server', skipFor(!hasTmux && 'tmux is missing'), () => 
     tmux.press('y');
     await tmux.shows('✓ Story US-001 is answered');
     await halo.untilEnd(run!.runId);
-    tmux.press('1', 'Enter');
+    tmux.press('g', 'n', 'Enter');
     await tmux.shows('✓ done', 'halo land');
     expect((await halo.operations.getRun({ runId: run!.runId })).state).toMatchObject({
       stopReason: 'SUCCESS',

@@ -89,9 +89,9 @@ describe('halo top in a terminal', skipFor(!hasTmux && 'tmux is missing'), () =>
     expect(stopReason).toBe('CIRCUIT_OPEN');
     start();
     await tmux.shows(runId);
-    tmux.press('2');
+    tmux.press('g', 'i');
     await tmux.shows('repository is open', `! breaker  ${runId}`);
-    tmux.press('g', 'b');
+    tmux.press('g', 'g', 'b');
     await tmux.shows('✓ Closed the breaker of repository');
     expect((await halo.operations.listBreakers({ shared: true })).breakers).toEqual([]);
     tmux.type(`:reset ${runId}`);

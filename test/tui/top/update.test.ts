@@ -160,7 +160,7 @@ describe('keys', () => {
   it('answer the question of a story: the text, then a confirmation', () => {
     expect(after(open(), 'A').notice?.text).toContain('asks a question');
     const asks = after(start(), listed([stateOf(created(RUN, 1), ...asked('US-001'))]));
-    for (const asking of [after(asks, 'A'), after(asks, '2', 'a')]) {
+    for (const asking of [after(asks, 'A'), after(asks, 'g', 'i', 'a')]) {
       expect(textOf(asking)).toContain('US-001 asks\n    Which currency?\n\n Answer: _');
       expect(after(asking, 'enter')).toMatchObject({ stack: asking.stack });
       expect(after(asking, 'enter').question).toBeUndefined();
@@ -176,7 +176,7 @@ describe('keys', () => {
     const both = [...asked('US-001').slice(0, -1), ...asked('US-002', 'Which port?')];
     const asks = after(start(), listed([stateOf(created(RUN, 2), ...both)]));
     expect(after(asks, 'A').notice?.text).toContain('2 stories of run');
-    expect(after(asks, '2', 'down', 'A').inputLine?.action?.story).toBe('US-002');
+    expect(after(asks, 'g', 'i', 'down', 'A').inputLine?.action?.story).toBe('US-002');
   });
 
   const BREAKER = {
@@ -187,8 +187,8 @@ describe('keys', () => {
   };
 
   it('list the open breakers of repositories and providers in the inbox, and close one', () => {
-    expect(neededSources(after(open(), '2'))).toContainEqual({ source: 'breakers' });
-    const inbox = after(open(), '2', { type: 'breakers-listed', breakers: [BREAKER] }, 'home');
+    expect(neededSources(after(open(), 'g', 'i'))).toContainEqual({ source: 'breakers' });
+    const inbox = after(open(), 'g', 'i', { type: 'breakers-listed', breakers: [BREAKER] }, 'home');
     expect(textOf(inbox)).toMatch(/! breaker .*shop is open: 5 failure/);
     expect(after(inbox, 'b').acting).toEqual({ name: 'reset', runId: '', breaker: BREAKER.key });
     expect(after(inbox, 'l').notice?.text).toContain('No run is selected.');
@@ -199,7 +199,7 @@ describe('keys', () => {
     const waiting = stateOf(created(RUN, 1), { type: 'run.started' }, { type: 'breaker.held', ...entry });
     const acting = { name: 'reset', runId: '', breaker: BREAKER.key };
     expect(after(start(), listed([waiting]), 'b').acting).toEqual(acting);
-    expect(after(start(), listed([waiting]), '3', 'b').acting).toEqual(acting);
+    expect(after(start(), listed([waiting]), 'g', 'w', 'b').acting).toEqual(acting);
   });
 
   it('close the breaker of a run that it ended, unless a newer run has done its stories', () => {
@@ -209,7 +209,7 @@ describe('keys', () => {
       { type: 'breaker.opened', reason: 'no progress' },
     ] as const;
     const ended = stateOf(...opened, { type: 'run.ended', stopReason: 'CIRCUIT_OPEN', detail: 'no progress' });
-    const inbox = after(start(), listed([ended]), '2');
+    const inbox = after(start(), listed([ended]), 'g', 'i');
     expect(textOf(inbox)).toMatch(/! breaker .*no progress/);
     expect(after(inbox, 'b').acting).toEqual({ name: 'reset', runId: RUN });
     const newer = stateOf(...succeeded(DONE));
@@ -220,11 +220,11 @@ describe('keys', () => {
       stories: newer.stories.filter(({ id }) => stories.includes(id)),
     };
     expect(done.stories).toHaveLength(1);
-    expect(textOf(after(start(), listed([done, ended]), '2'))).not.toContain('! breaker');
+    expect(textOf(after(start(), listed([done, ended]), 'g', 'i'))).not.toContain('! breaker');
     expect(after(open(), 'b').notice?.text).toContain(`No breaker of run ${RUN} is open.`);
   });
 
-  const prds = (...keys: string[]) => after(open(), '5', { type: 'prds-listed', prds: PRDS }, ...keys);
+  const prds = (...keys: string[]) => after(open(), 'g', 'p', { type: 'prds-listed', prds: PRDS }, ...keys);
 
   it('start a PRD only after y, with its repository, agent and stories', () => {
     const asking = prds('down', 's');
@@ -273,6 +273,13 @@ describe('keys', () => {
     const paste = { type: 'pasted', text: 'Xy\u001b[2J\n' } as const;
     expect(after(open(), paste)).toEqual(open());
     expect(after(open(), ':', paste).inputLine?.text).toBe('Xy [2J ');
+  });
+
+  it('open views with two, of which the first alone does nothing, and digits open none', () => {
+    expect(currentTopView(after(open(), '2'))).toEqual(currentTopView(open()));
+    expect(currentTopView(after(open(), 'g'))).toEqual(currentTopView(open()));
+    expect(currentTopView(after(open(), 'g', 'i')).view).toBe('inbox');
+    expect(currentTopView(after(open(), 'g', 'x', 'i')).view, 'an unknown one ends the sequence').not.toBe('inbox');
   });
 
   it('are unique in each view', () => {
@@ -345,7 +352,7 @@ describe('the log', () => {
     const more = after(scrolled, followed(RUN, [...RUNNING, ...says(70)]));
     expect(linesOf(more).slice(2, -2)).toEqual(linesOf(scrolled).slice(2, -2));
     expect(linesOf(after(more, 'G')).join('\n')).toContain('line 69.');
-    expect(linesOf(after(more, 'g')).join('\n')).toContain('line 0.');
+    expect(linesOf(after(more, 'g', 'g')).join('\n')).toContain('line 0.');
   });
 
   it('can show only problems, or only one kind of lines', () => {
@@ -375,8 +382,8 @@ describe('what is read', () => {
   it('is only what the view shows', () => {
     const sources = (state: ReturnType<typeof open>) => neededSources(state).map(({ source }) => source);
     expect(sources(open())).toEqual(['runs']);
-    expect(sources(after(open(), '3'))).toEqual(['workers', 'runs']);
-    expect(sources(after(open(), '4'))).toEqual(['costs', 'runs']);
+    expect(sources(after(open(), 'g', 'w'))).toEqual(['workers', 'runs']);
+    expect(sources(after(open(), 'g', 's'))).toEqual(['costs', 'runs']);
     expect(sources(after(open(), 'enter'))).toEqual(['run', 'view']);
     expect(sources(after(open(), 'enter', 'l', '?'))).toEqual(['run', 'view']);
     expect(sources(after(open(), 'd'))).toEqual(['diff', 'view', 'run']);
