@@ -2,7 +2,7 @@ import { CommanderError, type Command } from 'commander';
 import { HaloError, toHaloError } from '../core/failure/errors.ts';
 import { safeText } from '../core/text/safe-text.ts';
 import { USAGE_EXIT } from '../core/failure/stop-reason.ts';
-import { findClosest } from '../lib/text.ts';
+import { didYouMean, findClosest } from '../core/text/did-you-mean.ts';
 import { createCli, type Cli } from './cli.ts';
 import { wrapIndented } from '../lib/string-width.ts';
 import { complete } from './completion/complete.ts';
@@ -48,7 +48,7 @@ async function perform(words: string[], cli: Cli): Promise<number> {
       command.found.outputHelp();
       return 0;
     }
-    if (error instanceof CommanderError) throw toUsageError(error, command);
+    if (error instanceof CommanderError) throw await toUsageError(error, command);
     throw error;
   }
   return cli.exitCode;
@@ -92,18 +92,18 @@ function nameIn(names: readonly string[], word: string): string | undefined {
 }
 
 /** Converts an error of commander, e.g. "error: unknown option '--jsn'\n(Did you mean --json?)", to a HaloError. */
-function toUsageError(error: CommanderError, { found, unknown }: Omit<Located, 'words'>): HaloError {
+async function toUsageError(error: CommanderError, { found, unknown }: Omit<Located, 'words'>): Promise<HaloError> {
   const names: string[] = [];
   for (let command: Command | null = found; command !== null; command = command.parent) names.unshift(command.name());
   const help = `Run \`${names.join(' ')} --help\` for usage.`;
   const [first = ''] = error.message.split('\n');
-  const meant = meantBy(error, { found, ...defined({ unknown }) });
+  const meant = await meantBy(error, { found, ...defined({ unknown }) });
   const hint = meant === undefined ? help : `Did you mean ${meant}? ${help}`;
-  return new HaloError('USAGE', inWords(first.replace(/^error: /, '')), { hint, cause: error });
+  return new HaloError('USAGE', inWords(first.replace(/^error: /, ''), found), { hint, cause: error });
 }
 
 /** A known word similar to one that commander does not know. */
-function meantBy(error: CommanderError, { found, unknown }: Omit<Located, 'words'>): string | undefined {
+async function meantBy(error: CommanderError, { found, unknown }: Omit<Located, 'words'>): Promise<string | undefined> {
   if (error.code === 'commander.unknownCommand' && unknown !== undefined)
     return findClosest(
       unknown,
@@ -111,20 +111,34 @@ function meantBy(error: CommanderError, { found, unknown }: Omit<Located, 'words
     );
   const option = /^error: unknown option '([^']+)'/.exec(error.message)?.[1];
   if (error.code !== 'commander.unknownOption' || option === undefined) return undefined;
-  return findClosest(
-    option,
-    found.options.flatMap(({ long }) => long ?? []),
-  );
+  const options = found.options.flatMap(({ long }) => long ?? []);
+  const settings = options.includes('--config') ? await settingsAsOptions() : new Map<string, string>();
+  const meant = findClosest(option, [...options, ...settings.keys()]);
+  const setting = settings.get(options.includes(meant ?? '') ? '' : (meant ?? ''));
+  return setting === undefined ? meant : `\`-c ${setting}=<value>\``;
 }
 
-/** Rewords commander's message about a value. */
-function inWords(message: string): string {
+/** The settings by the option that users expect: `--parallel` for `run.parallel`. */
+async function settingsAsOptions(): Promise<Map<string, string>> {
+  const { CONFIG_KEYS } = await import('../config/keys.ts');
+  const names = [...CONFIG_KEYS.keys()].reverse();
+  return new Map(names.map((name) => [`--${name.split('.').at(-1)?.replaceAll('_', '-') ?? ''}`, name]));
+}
+
+/** Rewords commander's message about a value of a command. */
+function inWords(message: string, { options, registeredArguments }: Command): string {
   const value =
     /^(?:option '(?:-\w, )?(--[\w-]+).*?' argument|command-argument value) '(.*?)' is invalid(?: for argument '(.*?)')?\. (.*)$/s;
   const [, option, given = '', argument, why = ''] = value.exec(message) ?? [];
   if (why === '') return message;
-  const choices = why.replace(/^Allowed choices are (.*)\.$/, 'It must be one of $1.');
-  return `${option ?? `<${argument}>`} cannot be ${JSON.stringify(given)}. ${choices}`;
+  const taker =
+    options.find(({ long }) => long === option) ?? registeredArguments.find((each) => each.name() === argument);
+  const meant = didYouMean(given, taker?.argChoices ?? []) || '.';
+  const rule = why.replace(
+    /^Allowed choices are (.*)\.$/,
+    (_, choices: string) => `It must be one of ${choices}${meant}`,
+  );
+  return `${option ?? `<${argument}>`} cannot be ${JSON.stringify(given)}. ${rule}`;
 }
 
 /** The fields beside `error` of the JSON document that a command prints if it fails; undefined: it prints text. */

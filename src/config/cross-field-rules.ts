@@ -1,6 +1,7 @@
 import { effortsOf } from '../core/agent-options.ts';
 import { BUDGET_SCOPES } from '../core/budget.ts';
 import { PRICES_AS_OF } from '../core/price.ts';
+import { didYouMean } from '../core/text/did-you-mean.ts';
 import { mayReceiveCredential } from '../lib/network/credential-target.ts';
 import type { Config } from './config.ts';
 import { isForeignModel } from './resolve-model.ts';
@@ -53,7 +54,7 @@ function requireKnownEffort({ agent, agentOptions: { effort }, model }: Config):
   const problem =
     known.length === 0
       ? `the agent "${agent}" has no such setting; put it into agents.${agent}.run`
-      : `the agent "${agent}" cannot request "${effort}"; use one of ${choices}`;
+      : `the agent "${agent}" cannot request "${effort}"; use one of ${choices}${didYouMean(effort, known)}`;
   return [{ key: 'model.effort', problem }];
 }
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { findClosest } from '../lib/text.ts';
 import { memberName } from './camel-case.ts';
 import { keyMetadata, type KeyMetadata } from './schema/key-metadata.ts';
 import { HaloToml } from './schema/halo-toml.ts';
+import { didYouMean, findClosest } from '../core/text/did-you-mean.ts';
 
 /** One key of the configuration, by its dotted name. */
 interface ConfigKey extends KeyMetadata {
@@ -68,8 +68,9 @@ function describeRefusedOption(name: string): string | undefined {
   const prefix = PASSED_ON.exec(name)?.[0];
   const passed = [...CONFIG_KEYS.keys()].filter((key) => prefix !== undefined && key.startsWith(prefix));
   if (prefix === undefined || passed.length === 0) return undefined;
-  const names = passed.map((key) => key.slice(prefix.length)).join(', ');
-  return `halo does not pass this setting to the agent, because it is not on the list of those that cannot change isolation, network, provider, credentials or programs: ${names}`;
+  const names = passed.map((key) => key.slice(prefix.length));
+  const meant = didYouMean(name.slice(prefix.length), names);
+  return `halo does not pass this setting to the agent, because it is not on the list of those that cannot change isolation, network, provider, credentials or programs: ${names.join(', ')}${meant}`;
 }
 
 /** Returns `unknown key`, with a suggestion if a known key is similar. */

@@ -1,6 +1,7 @@
 import { McpServer } from '@modelcontextprotocol/server';
 import * as z from 'zod';
 import { truncate } from '../core/text/safe-text.ts';
+import { explainChoice } from '../core/text/did-you-mean.ts';
 import { haloVersion } from '../lib/version.ts';
 import { isDeciding, isReadOnly, type Tool } from './tool.ts';
 import type { ToolRunner } from './tool-runner.ts';
@@ -41,11 +42,12 @@ const MAX_ISSUES = 10;
 const MAX_ISSUE_LENGTH = 300;
 
 /** The same schema, whose errors do not repeat a whole input, such as all its unknown keys. */
-function shortIssues({ '~standard': standard }: z.ZodObject) {
-  const validate: typeof standard.validate = async (value, options) => {
-    const result = await standard.validate(value, options);
-    if (result.issues === undefined) return result;
-    const issues = result.issues.slice(0, MAX_ISSUES);
+function shortIssues(schema: z.ZodObject) {
+  const standard = schema['~standard'];
+  const validate: typeof standard.validate = (value) => {
+    const { data, error } = schema.safeParse(value, { error: explainChoice });
+    if (data !== undefined) return { value: data };
+    const issues = error.issues.slice(0, MAX_ISSUES);
     return { issues: issues.map((issue) => ({ ...issue, message: truncate(issue.message, MAX_ISSUE_LENGTH) })) };
   };
   return { '~standard': { ...standard, validate } };

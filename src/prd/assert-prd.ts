@@ -2,7 +2,8 @@ import { HaloError } from '../core/failure/errors.ts';
 import type { Prd, Story } from '../core/prd/prd.ts';
 import { resolveTestsFirst } from '../core/prd/tests-first-field.ts';
 import { safeLine } from '../core/text/safe-text.ts';
-import { findClosest, listSome } from '../lib/text.ts';
+import { didYouMean } from '../core/text/did-you-mean.ts';
+import { listSome } from '../lib/text.ts';
 
 const MAX_NAMED = 10;
 
@@ -33,15 +34,10 @@ export function assertSelection({ stories }: Prd, selected: readonly string[] | 
 
 function missing(id: string, stories: readonly Story[], path: string): never {
   const ids = stories.map((story) => story.id);
-  const near = findClosest(id, ids);
-  const hint =
-    near === undefined
-      ? `Use one of its stories: ${listSome(
-          ids.map((each) => safeLine(each, 100)),
-          MAX_NAMED,
-        )}.`
-      : `Did you mean ${JSON.stringify(safeLine(near, 100))}?`;
-  throw new HaloError('STORY_NOT_FOUND', `${path} has no story ${JSON.stringify(safeLine(id, 100))}.`, { hint });
+  const name = JSON.stringify(safeLine(id, 100));
+  throw new HaloError('STORY_NOT_FOUND', `${path} has no story ${name}${didYouMean(id, ids) || '.'}`, {
+    hint: `Use one of its stories: ${nameAll(stories)}.`,
+  });
 }
 
 function nameAll(stories: readonly Story[]): string {

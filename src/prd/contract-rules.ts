@@ -3,6 +3,7 @@ import type { Diagnostics } from './diagnostics.ts';
 import type { JsonDocument, PrdDocument } from './dialect.ts';
 import type { JsonValue } from './json/json-positions.ts';
 import { describeKind } from './json/object-reader.ts';
+import { didYouMean } from '../core/text/did-you-mean.ts';
 
 /** Adds a problem for each rule of a tool that a file breaks; halo itself reads more than the tool does. Pure. */
 type ContractRules = (document: JsonDocument, diagnostics: Diagnostics) => void;
@@ -123,7 +124,7 @@ function checkerOf(object: JsonValue, diagnostics: Diagnostics) {
     oneOf(key: string, words: readonly string[]) {
       const member = object.members.get(key);
       if (member !== undefined && !words.includes(member.value as string))
-        problem(member, `must be one of ${words.join(', ')}`);
+        problem(member, `must be one of ${words.join(', ')}${didYouMean(member.value, words)}`);
     },
     matches(key: string, pattern: RegExp, rule: string) {
       const member = object.members.get(key);

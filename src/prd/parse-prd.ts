@@ -8,6 +8,7 @@ import { contextText, isCutAtStart, storyText } from '../core/prd/story-text.ts'
 import { isTestsFirstKey, isTestsFirstValue, TESTS_FIRST_MODES } from '../core/prd/tests-first-field.ts';
 import { storyKey } from '../core/run/story-key.ts';
 import { printableShellWord } from '../core/text/safe-text.ts';
+import { didYouMean } from '../core/text/did-you-mean.ts';
 import { oneLine } from '../lib/text.ts';
 import { addContractDiagnostics } from './contract-rules.ts';
 import {
@@ -276,5 +277,8 @@ function addTestsFirstDiagnostics({ stories, about }: Draft, diagnostics: Diagno
   ];
   for (const { key, value, at } of fields)
     if (isTestsFirstKey(key) && !isTestsFirstValue(value))
-      diagnostics.problems.push({ ...at, rule: `${key} must be one of ${TESTS_FIRST_MODES.join(', ')}` });
+      diagnostics.problems.push({
+        ...at,
+        rule: `${key} must be one of ${TESTS_FIRST_MODES.join(', ')}${didYouMean(value, TESTS_FIRST_MODES)}`,
+      });
 }

@@ -38,8 +38,7 @@ describe('a selection of stories', () => {
   it('is refused for an unknown id, with a similar one if there is one', async () => {
     expect(await refusal('US-03')).toMatchObject({
       code: 'STORY_NOT_FOUND',
-      message: 'prd.json has no story "US-03".',
-      hint: 'Did you mean "US-003"?',
+      message: 'prd.json has no story "US-03"; did you mean "US-003"?',
     });
     expect(await refusal('check\u001b[31mout')).toMatchObject({
       message: expect.not.stringContaining('\u001b') as string,

@@ -2,6 +2,7 @@ import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyReques
 import * as z from 'zod';
 import { HaloError } from '../../core/failure/errors.ts';
 import { truncate } from '../../core/text/safe-text.ts';
+import { explainChoice } from '../../core/text/did-you-mean.ts';
 import { pathKeys, type AnyOperation, type CallOperation } from '../operations/operation.ts';
 import { chooseFormat, resumeQuery } from './event-stream.ts';
 import { streamFrames } from './http-stream.ts';
@@ -85,7 +86,7 @@ function readPathKeys(operation: AnyOperation, { params }: FastifyRequest): Reco
 }
 
 function parse<T>(schema: z.ZodType<T>, value: unknown): T {
-  const parsed = schema.safeParse(value);
+  const parsed = schema.safeParse(value, { error: explainChoice });
   if (parsed.success) return parsed.data;
   const issues = z.prettifyError({ issues: parsed.error.issues.slice(0, 10) }).replace(/\s+/g, ' ');
   // An issue can name every key of the request.

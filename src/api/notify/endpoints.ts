@@ -4,6 +4,7 @@ import type { EndpointSettings } from '../../config/endpoint-settings.ts';
 import { readCaFile, readEndpoints } from '../../config/host-rules.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { Notification } from '../../core/notify/notification.ts';
+import { didYouMean } from '../../core/text/did-you-mean.ts';
 import { defined } from '../../lib/guards.ts';
 import { openMasker } from '../../lib/secrets/masker.ts';
 import { DeliveryError } from '../../notify/sink.ts';
@@ -82,9 +83,9 @@ async function selectEndpoint(home: string, name: string): Promise<EndpointSetti
   const endpoints = await readEndpoints(home);
   const found = endpoints.find((endpoint) => endpoint.name === name);
   if (found !== undefined) return found;
-  const names = endpoints.map((endpoint) => endpoint.name).join(', ');
-  throw new HaloError('USAGE', `There is no endpoint ${JSON.stringify(name)}.`, {
-    hint: names === '' ? 'Add [notify.<name>] to config.toml of HALO_HOME.' : `Use one of ${names}.`,
+  const names = endpoints.map((endpoint) => endpoint.name);
+  throw new HaloError('USAGE', `There is no endpoint ${JSON.stringify(name)}${didYouMean(name, names) || '.'}`, {
+    hint: names.length === 0 ? 'Add [notify.<name>] to config.toml of HALO_HOME.' : `Use one of ${names.join(', ')}.`,
   });
 }
 

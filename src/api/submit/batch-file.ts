@@ -5,6 +5,7 @@ import { orderBatch } from '../../core/run/batch.ts';
 import { findHiddenCharacter } from '../../core/text/look-alike.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { isPriority, parsePriority } from '../../core/run/priority.ts';
+import { explainChoice } from '../../core/text/did-you-mean.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
 import { readRegularText } from '../../lib/fs.ts';
 import { readPrdSource } from '../../prd/prd-source.ts';
@@ -97,7 +98,7 @@ function parseText(path: string, text: string): unknown {
 }
 
 function parseWith<T>(path: string, schema: z.ZodType<T>, data: unknown): T {
-  const parsed = schema.safeParse(data);
+  const parsed = schema.safeParse(data, { error: explainChoice });
   if (parsed.success) return parsed.data;
   const problems = parsed.error.issues.map((issue) => `${issue.path.join('.') || 'file'}: ${issue.message}`);
   throw new HaloError('USAGE', `The batch file ${path} is not valid: ${problems.join('; ')}.`, {

@@ -12,6 +12,7 @@ import { formatElapsed } from '../../core/text/format-elapsed.ts';
 import { defined } from '../../lib/guards.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { formatCount } from '../../core/text/format-count.ts';
+import { didYouMean } from '../../core/text/did-you-mean.ts';
 import { costText } from '../../view/usage-text.ts';
 import type { Cli, Define } from '../cli.ts';
 import { addReportScope, noteUnreadable, reportScope, type ReportFlags } from '../options/filter-runs.ts';
@@ -60,7 +61,9 @@ See also: halo ls, halo errors, halo audit`;
 function parseBy(text: string): CostGroup[] {
   const groups = parseCostGroups(text);
   if (groups !== undefined) return groups;
-  throw new InvalidArgumentError(`It must be one or several of ${COST_GROUPS.join(', ')}, separated by commas.`);
+  const refused = text.split(',').find((word) => parseCostGroups(word) === undefined);
+  const list = `one or several of ${COST_GROUPS.join(', ')}, separated by commas`;
+  throw new InvalidArgumentError(`It must be ${list}${didYouMean(refused, COST_GROUPS) || '.'}`);
 }
 
 async function showCost({ by, json, run, since }: Flags, cli: Cli): Promise<void> {
@@ -104,7 +107,10 @@ async function showGroups({ by, json, run, since }: Flags & { by: CostGroup[] },
 async function showQuality({ by = ['repo'], json, run, since }: Flags, cli: Cli): Promise<void> {
   const [group, ...more] = by.map((name) => QUALITY_GROUPS.find((known) => known === name));
   if (group === undefined || more.length > 0)
-    throw new HaloError('USAGE', `With --quality, --by must be one of ${QUALITY_GROUPS.join(', ')}.`);
+    throw new HaloError(
+      'USAGE',
+      `With --quality, --by must be one of ${QUALITY_GROUPS.join(', ')}${didYouMean(by[0], QUALITY_GROUPS) || '.'}`,
+    );
   const report = await cli.withOperations((operations) =>
     operations.reportQuality({ by: group, ...reportScope(defined({ run, since })) }),
   );

@@ -4,7 +4,7 @@ import type { Initialised, InitProposal } from '../../api/repository/init-config
 import { AGENT_IDS } from '../../core/agent.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { printableShellWord, safeLine } from '../../core/text/safe-text.ts';
-import { findClosest } from '../../lib/text.ts';
+import { didYouMean } from '../../core/text/did-you-mean.ts';
 import type { Cli, Define } from '../cli.ts';
 import { stoppable } from '../run/run-until-signal.ts';
 
@@ -149,10 +149,7 @@ async function askAgent(preset: string, cli: Cli): Promise<string> {
     if (answer === '') return preset;
     const name = answer.toLowerCase();
     if (AGENT_IDS.some((id) => id === name)) return name;
-    const meant = findClosest(name, AGENT_IDS);
-    await cli.note(
-      `There is no agent ${safeLine(answer, 40)}${meant === undefined ? '.' : `; did you mean ${meant}?`}`,
-    );
+    await cli.note(`There is no agent ${safeLine(answer, 40)}${didYouMean(name, AGENT_IDS) || '.'}`);
   }
 }
 

@@ -11,6 +11,7 @@ import { parseDuration } from '../../lib/units.ts';
 import type { Cli } from '../cli.ts';
 import { repoSource } from './run-options.ts';
 import { ENDED_WORDS, factsOf, matches, OPEN_WORDS, type RunCondition } from '../../core/listing/run-facts.ts';
+import { didYouMean } from '../../core/text/did-you-mean.ts';
 
 /** Options that select runs. */
 export interface RunFilter {
@@ -82,7 +83,9 @@ const STATES = [
 export function parseState(text: string): string {
   if (STATES.some((state) => state.toLowerCase() === text.toLowerCase())) return text;
   const words = STATES.filter((state) => state === state.toLowerCase());
-  throw new InvalidArgumentError(`It must be a stop reason or one of: ${words.join(', ')}.`);
+  throw new InvalidArgumentError(
+    `It must be a stop reason or one of: ${words.join(', ')}${didYouMean(text, STATES) || '.'}`,
+  );
 }
 
 function parseRunId(text: string): string {

@@ -5,6 +5,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import { isPrdName, PRD_FILE, PRDS_FOLDER, PRDS_FOLDERS } from '../../core/prd/prd-names.ts';
 import type { Prd, PrdFile } from '../../core/prd/prd.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
+import { didYouMean } from '../../core/text/did-you-mean.ts';
 import { isInside, pathExists, readRegularFile, readStream } from '../../lib/fs.ts';
 import type { Cli } from '../cli.ts';
 import type { ProcessIo } from '../process-io.ts';
@@ -175,7 +176,10 @@ export async function requireNamedPrd(cwd: string, name: string | undefined): Pr
     names.length === 0
       ? 'Create one with `halo prd new <name>`; `halo prd validate <file>` checks any PRD file.'
       : `Named PRDs: ${names.join(', ')}.`;
-  if (name !== undefined) throw new HaloError('USAGE', `There is no PRD named ${JSON.stringify(name)}.`, { hint });
+  if (name !== undefined) {
+    const meant = didYouMean(name, names) || '.';
+    throw new HaloError('USAGE', `There is no PRD named ${JSON.stringify(name)}${meant}`, { hint });
+  }
   throw new HaloError(
     'USAGE',
     names.length === 0 ? 'There are no named PRDs here.' : 'There are several named PRDs here: choose one.',

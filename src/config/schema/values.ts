@@ -1,9 +1,10 @@
 import { FILES_PLACEHOLDER } from '../../core/review/tests-first.ts';
 import { parseSize, parseDuration } from '../../lib/units.ts';
-import { findAllowedProblem } from '../../lib/secrets/allowed-rules.ts';
+import { allowedRules, parseAllowed } from '../../lib/secrets/allowed-rules.ts';
 import { compilePattern } from '../../lib/secrets/search.ts';
 import { isReportPath } from '../../core/test-report/test-report.ts';
 import { REGISTRIES } from '../../core/journal/egress-events.ts';
+import { didYouMean } from '../../core/text/did-you-mean.ts';
 import { z } from 'zod';
 import { isIP } from 'node:net';
 import { withFacts, type Quantity } from './units.ts';
@@ -29,8 +30,13 @@ export const SecretPattern = Text.superRefine((source, context) => {
 
 /** A rule that finds possible secrets, with or without a glob. */
 export const AllowedSecret = Text.superRefine((text, context) => {
-  const message = findAllowedProblem(text);
-  if (message !== undefined) context.addIssue({ code: 'custom', message });
+  const { rule, glob } = parseAllowed(text);
+  const rules = allowedRules();
+  const unknown = `names ${JSON.stringify(rule)}, which is not a rule`;
+  const meant = didYouMean(rule, rules) || '; halo names the rule of each possible secret';
+  if (glob === '')
+    context.addIssue({ code: 'custom', message: `must have a glob after the colon of ${JSON.stringify(text)}` });
+  else if (!rules.includes(rule)) context.addIssue({ code: 'custom', message: `${unknown}${meant}` });
 });
 
 /** Shell commands, in order. */
@@ -196,7 +202,8 @@ function holdsTable(value: unknown): boolean {
 
 /** One of the given words. */
 export function oneOf<const T extends readonly [string, ...string[]]>(...words: T) {
-  return z.enum(words, { error: `must be one of ${words.map((word) => `"${word}"`).join(', ')}` });
+  const list = words.map((word) => `"${word}"`).join(', ');
+  return z.enum(words, { error: ({ input }) => `must be one of ${list}${didYouMean(input, words)}` });
 }
 
 /** A string that `parse` accepts; `what` describes the format for error messages. */

@@ -1,4 +1,5 @@
 import { HaloError } from './errors.ts';
+import { didYouMean } from '../text/did-you-mean.ts';
 
 /**
  * Places where HALO_FAILPOINT can inject a fault: before and after each phase and each durable write, in execution
@@ -105,9 +106,14 @@ export function parseFailpoints(text: string): ArmedFault[] {
       });
     }
     if (!isFailpoint(at)) {
-      throw new HaloError('CONFIG_INVALID', `HALO_FAILPOINT: there is no failpoint ${at}.`, {
-        hint: `Use one of: ${namesLike(at).join(', ')}.`,
-      });
+      const names = namesLike(at);
+      throw new HaloError(
+        'CONFIG_INVALID',
+        `HALO_FAILPOINT: there is no failpoint ${at}${didYouMean(at, names) || '.'}`,
+        {
+          hint: `Use one of: ${names.join(', ')}.`,
+        },
+      );
     }
     return {
       at,

@@ -1,4 +1,5 @@
 import { HaloError } from '../failure/errors.ts';
+import { didYouMean } from '../text/did-you-mean.ts';
 
 /** The forges whose issues halo reads. */
 export const FORGES = ['github', 'gitlab', 'gitea'] as const;
@@ -23,10 +24,12 @@ export function parseIssueSource(
 ): IssueSource {
   const [name = '', ...rest] = text.split(':');
   const forge = FORGES.find((each) => each === name);
-  if (forge === undefined)
-    throw new HaloError('USAGE', `The source ${JSON.stringify(text.slice(0, 200))} is unknown.`, {
+  if (forge === undefined) {
+    const meant = didYouMean(name, FORGES) || '.';
+    throw new HaloError('USAGE', `The source ${JSON.stringify(text.slice(0, 200))} is unknown${meant}`, {
       hint: `Write one of ${FORGES.join(', ')}, with the project: \`--source github:owner/repo\`.`,
     });
+  }
   const project = rest.length > 0 ? rest.join(':') : projectOf(remote);
   if (project === undefined || !isProject(forge, project))
     throw new HaloError('USAGE', `No project is known for the source ${JSON.stringify(text.slice(0, 200))}.`, {

@@ -1,5 +1,5 @@
 import { safeLine } from '../../core/text/safe-text.ts';
-import { findClosest } from '../../lib/text.ts';
+import { didYouMean } from '../../core/text/did-you-mean.ts';
 import { ACTIONS, PRD_ACTIONS, type ActionName, type PrdActionName } from './actions.ts';
 import { VIEWS, type TopState, type ViewName } from './model.ts';
 
@@ -17,9 +17,8 @@ export function parseCommand(text: string, runs: TopState['runs'] = []): ParsedC
   const [word = '', part, ...rest] = text.trim().split(/\s+/);
   const name = NAMES.find((each) => each === word) ?? NAMES.find((each) => word !== '' && each.startsWith(word));
   if (name === undefined) {
-    const meant = findClosest(word, NAMES);
-    const hint = meant === undefined ? 'Tab shows the commands.' : `Did you mean ${meant}?`;
-    return { kind: 'invalid', message: `Unknown command: ${safeLine(word, 40)}. ${hint}` };
+    const meant = didYouMean(word, NAMES) || '. Tab shows the commands.';
+    return { kind: 'invalid', message: `Unknown command: ${safeLine(word, 40)}${meant}` };
   }
   if (rest.length > 0) return { kind: 'invalid', message: `:${name} takes one run at most.` };
   if (name === 'quit') return { kind: 'quit' };

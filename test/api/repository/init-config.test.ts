@@ -293,7 +293,7 @@ describe('halo init in a repository of another tool', () => {
     const { root, run, exists } = haloInit(HANK, [], { ask: () => Promise.resolve(answers.shift() ?? '') });
     const { code, stderr } = await run();
     expect(code).toBe(0);
-    expect(stderr).toContain('There is no agent cluade; did you mean claude?');
+    expect(stderr).toContain('There is no agent cluade; did you mean "claude"?');
     expect(stderr).toContain('Answer yes or no.');
     expect(answers).toEqual([]);
     expect(await configOf(root)).toMatchObject({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { compileAllowed, findAllowedProblem } from '../../../src/lib/secrets/allowed-rules.ts';
+import { compileAllowed } from '../../../src/lib/secrets/allowed-rules.ts';
 import { isSearched, NOT_SEARCHED, openLeakScan } from '../../../src/lib/secrets/leak-scan.ts';
 
 // In parts, so that scanners of repositories do not take this file for a leak.
@@ -88,15 +88,5 @@ describe('a rule for possible secrets', () => {
     ['generic-api-key:test/**', 'jwt', 'test/a.ts', false],
   ])('with `secrets.allow = ["%s"]`, %s in %s does not count: %s', (entry, rule, path, expected) => {
     expect(compileAllowed([entry])(rule, path)).toBe(expected);
-  });
-
-  it.each([
-    ['github-token', undefined],
-    ['jwt:docs/*.md', undefined],
-    ['generic-api-keys', 'names "generic-api-keys", which is not a rule; do you mean "generic-api-key"?'],
-    ['not-searched', 'names "not-searched", which is not a rule; halo names the rule of each possible secret'],
-    ['jwt:', 'must have a glob after the colon of "jwt:"'],
-  ])('is allowed by an entry %s: %s', (entry, problem) => {
-    expect(findAllowedProblem(entry)).toBe(problem);
   });
 });

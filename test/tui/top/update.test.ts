@@ -330,7 +330,7 @@ describe('the command line', () => {
 
   it('names what it does not know, and suggests', () => {
     const says = (text: string) => after(open(), ':', ...typing(text), 'enter').notice?.text;
-    expect(says('lgos')).toContain('Did you mean logs?');
+    expect(says('lgos')).toContain('did you mean "logs"?');
     expect(says('logs zzz')).toContain('No run matches zzz.');
     expect(says('logs 0tbq')).toContain('3 runs match 0tbq.');
   });

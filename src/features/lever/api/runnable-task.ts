@@ -1,4 +1,5 @@
 import { HaloError } from '../../../core/failure/errors.ts';
+import { didYouMean } from '../../../core/text/did-you-mean.ts';
 import type { Task } from './tasks-file.ts';
 import { isRecord } from '../../../lib/guards.ts';
 
@@ -31,7 +32,7 @@ export function requireRunnableTask(task: Task): RunnableTask {
 }
 
 function lackOfModel(model: string | undefined): string {
-  const allowed = `one of ${MODELS.join(', ')}, or human`;
+  const allowed = `one of ${MODELS.join(', ')}, or human${didYouMean(model, MODELS)}`;
   return model === undefined ? `model (${allowed})` : `a valid model (${allowed}; it is ${JSON.stringify(model)})`;
 }
 
