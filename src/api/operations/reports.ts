@@ -205,7 +205,7 @@ export const reportOperations = {
     input: (z) =>
       z.strictObject({
         ...scopeSchema(z),
-        type: z.enum(AUDITED_TYPES).optional().describe('Only events of this type.'),
+        type: z.enum(AUDITED_TYPES).optional().describe('Only events of this type of `halo audit`.'),
         by: z.string().optional().describe('Only what this user did.'),
         limit: z.coerce.number().int().min(1).max(10_000).default(100),
       }),

@@ -220,7 +220,7 @@ export const runStateSchema = (z: Zod) =>
 export const controlResultSchema: Schema<ControlResult> = (z) =>
   z.object({
     runId: z.string(),
-    changed: z.boolean().describe('False: the run already was in this state.'),
+    changed: z.boolean().describe('False: it was already so.'),
     stories: z.array(z.string()).describe('Ids of the affected stories.'),
     says: z.string().describe('The new state, as a sentence.'),
     owner: z.string().exactOptional().describe(OWNER),
@@ -234,7 +234,7 @@ const storyDecisionSchema: Schema<StoryDecisionResult> = (z) =>
   z.object({
     story: z.string(),
     commit: z.string(),
-    changed: z.boolean().describe('False: the same decision was made before.'),
+    changed: z.boolean().describe('False: it was already so.'),
     landed: z.boolean().describe('False: it was rejected, or a worker has to merge it and run its gates first.'),
     goesOn: z.boolean().describe('Whether a worker has something left to do.'),
   });
@@ -242,7 +242,7 @@ const storyDecisionSchema: Schema<StoryDecisionResult> = (z) =>
 const runDecisionSchema: Schema<RunDecisionResult> = (z) =>
   z.object({
     runId: z.string(),
-    changed: z.boolean().describe('False: the same decision was made before.'),
+    changed: z.boolean().describe('False: it was already so.'),
     tip: z.string().describe('The last commit that the decision covers.'),
     landed: landedSchema(z).exactOptional(),
   });

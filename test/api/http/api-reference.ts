@@ -25,12 +25,12 @@ interface Described {
 
 const HEAD = `# HTTP API
 
-[\`halo serve\`](commands.md#halo-serve) and [\`halo up\`](commands.md#halo-up) serve this API; commands use it when \`HALO_URL\` is set. \`GET /v1/openapi.json\` returns the same as an OpenAPI 3.1 document. This page is generated from the operations in \`src/api/operations/\`.
+[\`halo serve\`](commands.md#halo-serve) and [\`halo up\`](commands.md#halo-up) serve this API; commands use it when \`HALO_URL\` is set. \`GET /v1/openapi.json\` returns the same as an OpenAPI 3.1 document. Fields that several requests have are explained [at the end](#shared-fields).
 
-- **Token.** Every request needs the header \`Authorization: Bearer <token>\`: \`HALO_TOKEN\` of the server, or the content of \`<HALO_HOME>/api-token\`, which allow all requests, or the token of a [user](fleet.md#users), which allows [what their role includes](fleet.md#access).
+- **Token.** Every request needs the header \`Authorization: Bearer <token>\`. \`HALO_TOKEN\` of the server and the content of \`<HALO_HOME>/api-token\` allow all requests, the token of a [user](fleet.md#users) [what their role includes](fleet.md#access).
 - **Runs.** \`{runId}\` is the id of a run, or a unique part of it.
-- **Errors.** The body is \`{code, message, hint?}\`; [codes](failures.md#codes). The status is 400 for \`USAGE\`, 401 for \`API_REFUSED\` (403 for a wrong host name or origin, where no token helps), 403 for \`ACCESS_DENIED\`, 429 for \`TOO_MANY_REQUESTS\`, 404 for a missing run, story, artifact or user, 409 if the state of the run does not allow the operation, 422 if the request cannot be fulfilled, 503 if something is missing on the server, and otherwise 500.
-- **Streams.** One JSON object per line (\`application/x-ndjson\`). An error is the last line, as \`{"error": {code, message, hint?}}\`. Empty lines keep the connection alive. With \`Accept: text/event-stream\`, the same as server-sent events: \`Last-Event-ID\` continues after an event, an error has the type \`problem\`, and the last event has the type \`end\`.
+- **Errors.** The body is \`{code, message, hint?}\`; [codes](failures.md#codes). The status is 400 for \`USAGE\`, 401 for \`API_REFUSED\` (403 for a wrong host name or origin), 403 for \`ACCESS_DENIED\`, 404 for a missing run, story, artifact or user, 409 if the state of the run does not allow it, 422 if it cannot be fulfilled, 429 for \`TOO_MANY_REQUESTS\`, 503 if the server lacks something, otherwise 500.
+- **Streams.** One JSON object per line (\`application/x-ndjson\`). An error is the last line, as \`{"error": {code, message, hint?}}\`. Empty lines keep the connection alive. \`Accept: text/event-stream\` selects server-sent events: \`Last-Event-ID\` continues after an event, an error has the type \`problem\`, the last event the type \`end\`.
 - **Limits.** A body has at most 8 MiB and must arrive within 5 minutes. A user can have 250 open streams. [Teams](fleet.md#repositories-prds-and-settings-of-a-request) lists the limits of settings and repositories.
 
 \`\`\`sh
@@ -49,27 +49,69 @@ export function writeApiReference(): string {
     return [`[\`${routeOf(operation)}\`](#${name.toLowerCase()})`, access];
   });
   const table = formatTable([['request', 'access'], ...routes]);
-  const sections = ALL_OPERATIONS.map((operation) => section(operation, described(operation)));
+  const shared = findShared(ALL_OPERATIONS.map(described));
+  const sections = ALL_OPERATIONS.map((operation) => section(operation, described(operation), shared));
   const [submit] = ALL_OPERATIONS.filter(({ name }) => name === 'submit').map(described);
-  const options = describeFields(bodyOf(submit!.requestBody)!, isSubmitOption);
-  return [HEAD, table, ...sections, `## Options of a submit\n\n${options.join('\n')}\n`].join('\n');
+  const options = describeFields(bodyOf(submit!.requestBody)!, [], isSubmitOption);
+  return [
+    HEAD,
+    table,
+    ...sections,
+    `## Options of a submit\n\n${options.join('\n')}\n`,
+    `## Shared fields\n\n${[...shared].sort().join('\n')}\n`,
+  ].join('\n');
 }
 
-function section(operation: AnyOperation, { parameters = [], requestBody, responses }: Described): string {
+/** The lines on fields that mean the same in several operations; the page has each of them once. */
+function findShared(operations: Described[]): string[] {
+  const all = operations.flatMap(({ parameters = [], requestBody, responses }) => {
+    const asked = [bodyOf(requestBody)?.properties ?? {}, queryOf(parameters)].map((properties) => ({ properties }));
+    const [response] = Object.values(responses);
+    const answered = Object.values(response?.content ?? {}).map(({ schema = {} }) => schema);
+    return [
+      ...new Set(
+        asked
+          .flatMap(({ properties }) => Object.entries(properties))
+          .filter(([name]) => !isSubmitOption(name))
+          .flatMap(noteOn),
+      ),
+      ...new Set(answered.flatMap(describeResponse)),
+    ];
+  });
+  const repeated = [...new Set(all)].filter((line) => all.indexOf(line) !== all.lastIndexOf(line));
+  const names = repeated.map((line) => line.split(':')[0]);
+  return repeated.filter((_, at) => names.indexOf(names[at]) === names.lastIndexOf(names[at]));
+}
+
+/** What its description says about a field; none without one. */
+function noteOn([name, { description }]: [string, JsonSchema]): string[] {
+  return description === undefined ? [] : [`- \`${name}\`: ${description}`];
+}
+
+function queryOf(parameters: NonNullable<Described['parameters']>): Record<string, JsonSchema> {
+  return Object.fromEntries(parameters.filter((each) => each.in === 'query').map(({ name, schema }) => [name, schema]));
+}
+
+function section(
+  operation: AnyOperation,
+  { parameters = [], requestBody, responses }: Described,
+  shared: string[],
+): string {
   const { name, summary, input } = operation;
   const body = bodyOf(requestBody);
   const query = parameters.filter((each) => each.in === 'query');
   const isSubmit = 'queueFolder' in (body?.properties ?? {});
   const fields =
     body === undefined
-      ? query.map(describeParameter)
+      ? query.map((each) => describeParameter(each, shared))
       : [
-          ...describeFields(body, (key) => !isSubmit || !isSubmitOption(key)),
+          ...describeFields(body, shared, (key) => !isSubmit || !isSubmitOption(key)),
           ...(isSubmit ? ['- and the [options of a submit](#options-of-a-submit)'] : []),
         ];
   const [[status = '', response]] = Object.entries(responses) as [[string, Described['responses'][string]]];
   const [[mediaType = '', { schema = undefined } = {}] = []] = Object.entries(response.content ?? {});
   const notes = schema === undefined || mediaType !== 'application/json' ? [] : describeResponse(schema);
+  const own = notes.filter((note) => !shared.includes(note));
   return [
     `## ${name}\n`,
     `\`${routeOf(operation)}\`\n`,
@@ -78,7 +120,7 @@ function section(operation: AnyOperation, { parameters = [], requestBody, respon
       ? []
       : [`${body === undefined ? 'Query' : 'Body'}:\n`, `${fields.join('\n')}\n`]),
     `Response: ${status === '200' ? '' : `${status}, `}\`${mediaType}\`${schema === undefined ? '' : `, \`${shapeOf(schema)}\``}\n`,
-    ...(notes.length === 0 ? [] : [`${notes.join('\n')}\n`]),
+    ...(own.length === 0 ? [] : [`${own.join('\n')}\n`]),
     `\`\`\`sh\n${curlOf(operation)}\n\`\`\`\n`,
   ].join('\n');
 }
@@ -95,36 +137,37 @@ function isSubmitOption(key: string): boolean {
   return key in submitOptions(z);
 }
 
-function describeFields(schema: JsonSchema, isShown: (key: string) => boolean = () => true): string[] {
+function describeFields(
+  schema: JsonSchema,
+  shared: string[],
+  isShown: (key: string) => boolean = () => true,
+): string[] {
   const { properties = {}, required = [] } = schema;
   return Object.entries(properties)
     .filter(([name]) => isShown(name))
-    .map(([name, field]) => describeField(name, field, required.includes(name)));
+    .map(([name, field]) => describeField([name, field], required.includes(name), shared));
 }
 
 /** The fields of a response that have a description, each once, at any depth. */
 function describeResponse({ properties = {}, items, anyOf = [] }: JsonSchema): string[] {
   const notes = Object.entries(properties).flatMap(([name, field]) => [
-    ...(field.description === undefined ? [] : [`- \`${name}\`: ${field.description}`]),
+    ...noteOn([name, field]),
     ...describeResponse(field),
   ]);
   return [...new Set([...notes, ...[...anyOf, ...(items === undefined ? [] : [items])].flatMap(describeResponse)])];
 }
 
-function describeParameter({
-  name,
-  required,
-  schema,
-}: {
-  name: string;
-  required: boolean;
-  schema: JsonSchema;
-}): string {
-  return describeField(name, schema, required);
+function describeParameter(
+  { name, required, schema }: NonNullable<Described['parameters']>[number],
+  shared: string[],
+): string {
+  return describeField([name, schema], required, shared);
 }
 
-function describeField(name: string, schema: JsonSchema, required: boolean): string {
+/** With its description, unless it is among the shared ones. */
+function describeField([name, schema]: [string, JsonSchema], required: boolean, shared: string[]): string {
   const { description, default: preset } = schema;
+  const isShared = noteOn([name, schema]).some((note) => shared.includes(note));
   const notes = [
     shapeOf(schema) === '' ? undefined : `\`${shapeOf(schema)}\``,
     required
@@ -133,14 +176,14 @@ function describeField(name: string, schema: JsonSchema, required: boolean): str
         ? undefined
         : `default \`${typeof preset === 'string' ? preset : JSON.stringify(preset)}\``,
   ].filter((note) => note !== undefined);
-  return `- \`${name}\` (${notes.join(', ')})${description === undefined ? '' : `: ${description}`}`;
+  return `- \`${name}\` (${notes.join(', ')})${description === undefined || isShared ? '' : `: ${description}`}`;
 }
 
 /** The shape of a value, e.g. `{runId, changed, owner?}`; that of its parts only where they are small. */
 function shapeOf(schema: JsonSchema, depth = 0): string {
   if (schema.anyOf !== undefined) return [...new Set(schema.anyOf.map((each) => shapeOf(each, depth)))].join(' or ');
   if (schema.const !== undefined) return String(schema.const);
-  if (schema.enum !== undefined) return schema.enum.map(String).join(' or ');
+  if (schema.enum !== undefined) return schema.enum.length > 12 ? 'string' : schema.enum.map(String).join(' or ');
   if (schema.items !== undefined) return `[${shapeOf(schema.items, depth + 1)}]`;
   if (schema.properties === undefined) return schema.format ?? schema.type ?? '';
   const { properties, required = [] } = schema;
