@@ -38,6 +38,7 @@ const cellsOf = (line: string) =>
 
 /** The letter before the numbers of the sentences of a contract, and how many sentences it has. */
 const SENTENCES: Record<string, { letter: string; count: number }> = {
+  daedalus: { letter: 'D', count: 84 },
   hanuman: { letter: 'H', count: 64 },
   lever: { letter: 'L', count: 79 },
 };
