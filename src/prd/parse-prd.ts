@@ -209,7 +209,7 @@ function invalid(
   placeOf: (at: SourceLocation) => Place,
   { dialect, isStrict }: { dialect: Dialect | undefined; isStrict: boolean },
 ): HaloError {
-  const rules = isStrict ? `, with the rules of ${dialect?.id ?? ''}` : '';
+  const rules = isStrict ? `, with the rules of ${dialect?.id ?? ''} (docs/prd.md, "Strict validation")` : '';
   return new HaloError('PRD_INVALID', describeProblems(problems, placeOf), {
     hint: `Fix these problems. The file was read as ${dialect?.title ?? ''}${rules}.`,
     problems: listProblems(problems, placeOf),

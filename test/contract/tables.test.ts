@@ -41,6 +41,7 @@ const SENTENCES: Record<string, { letter: string; count: number }> = {
   daedalus: { letter: 'D', count: 84 },
   hanuman: { letter: 'H', count: 64 },
   lever: { letter: 'L', count: 79 },
+  swanson: { letter: 'S', count: 158 },
 };
 
 /** The single sentences of a first cell; what is not a number or a range, as it is. */

@@ -75,7 +75,7 @@ describe('halo prd validate --as swanson', () => {
     expect(stderr).toContain(`health.json:${lineOf('"description": ""')}: userStories[0].description: is empty\n`);
     expect(stderr.match(/acceptanceCriteria\[0\]/g)).toHaveLength(1);
     expect(stderr.match(/\.passes/g)).toHaveLength(1);
-    expect(stderr).toContain('with the rules of swanson');
+    expect(stderr).toContain('with the rules of swanson (docs/prd.md, "Strict validation")');
   });
 
   it('is stricter than a run: without --as, the same file is valid', async () => {
