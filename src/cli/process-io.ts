@@ -23,6 +23,11 @@ export interface ProcessIo {
    */
   onStop(listener: (signal?: NodeJS.Signals) => void): () => void;
   /**
+   * What is printed if Ctrl-C or a termination signal ends the process while nothing listens to it; undefined: nothing. The
+   * process still ends by the signal, so that a shell stops its loop.
+   */
+  sayWhenEnded(text: string | undefined): void;
+  /**
    * Calls `listener` with the name of each key that is pressed at the terminal, without echo, e.g. `d`, `D`, `up` or
    * `ctrl-r`; Ctrl-C and Ctrl-Z keep their effects.
    * Returns a function that removes it. Does nothing without a terminal.
@@ -31,6 +36,8 @@ export interface ProcessIo {
   /** Ends the process immediately. */
   exitNow(code: number): void;
 }
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 const COLOR_OPTION = '--color=';
 
@@ -45,6 +52,13 @@ export function takeColor(words: readonly string[]): { words: string[]; mode: Co
 
 /** The streams, terminal and signals of the current process. */
 export function openProcessIo(words: readonly string[]): ProcessIo {
+  let lastWords: string | undefined;
+  const onEnd = (signal: NodeJS.Signals) => {
+    if (stopping.size > 0) return;
+    process.stderr.write(`${lastWords}\n`);
+    for (const each of SIGNALS) process.off(each, onEnd);
+    process.kill(process.pid, signal);
+  };
   const stopping = new Set<(signal?: NodeJS.Signals) => void>();
   let unread = false;
   for (const stream of [process.stdout, process.stderr])
@@ -66,13 +80,17 @@ export function openProcessIo(words: readonly string[]): ProcessIo {
     ask: process.stdin.isTTY && process.stdout.isTTY ? askPerson : undefined,
     services: composeServices(words),
     onStop(listener) {
-      const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-      for (const signal of signals) process.on(signal, listener);
+      for (const signal of SIGNALS) process.on(signal, listener);
       stopping.add(listener);
       return () => {
         stopping.delete(listener);
-        for (const signal of signals) process.off(signal, listener);
+        for (const signal of SIGNALS) process.off(signal, listener);
       };
+    },
+    sayWhenEnded(text) {
+      for (const signal of SIGNALS) process.off(signal, onEnd);
+      lastWords = text;
+      if (text !== undefined) for (const signal of SIGNALS) process.on(signal, onEnd);
     },
     onKey: (listener) => (process.stdin.isTTY ? readKeys(process.stdin, listener) : () => undefined),
     exitNow: (code) => process.exit(code),

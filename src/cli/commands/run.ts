@@ -93,6 +93,7 @@ Exit codes:
 See also: halo submit, halo status, halo land`;
 
 async function run(given: string | undefined, flags: Flags, cli: Cli): Promise<void> {
+  cli.sayWhenEnded('stopped before the run was created');
   const json = flags.json === true;
   const repo = repoSource(cli.cwd, flags.repo);
   assertSource(flags, { 'a PRD': given, '--prd': flags.prd, '--resume': flags.resume });

@@ -88,6 +88,7 @@ Exit codes:
 See also: halo run, halo worker, halo status, halo batch`;
 
 async function submit(file: string | undefined, flags: Flags, cli: Cli): Promise<void> {
+  cli.sayWhenEnded('stopped; `halo ls` lists the runs that were submitted');
   const { submit: work, whole } = await prepare(file, flags, cli);
   // A dry run is a look before the run itself.
   const isLook = flags.dryRun === true && flags.story === undefined;

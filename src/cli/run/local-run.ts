@@ -67,6 +67,7 @@ export async function carryOut<T>(
     ? services.openLocal(executesHere)
     : services.openOperations(executesHere));
   const stop = new StopControl({ cli, operations, gentle: how.gentle === true && !json && cli.terminal.drawable });
+  cli.sayWhenEnded(undefined);
   try {
     const { runId, warnings, owner, parallel, executed, after } = await start(operations, remote);
     const mayStart = await stop.begin({ runId, executed });

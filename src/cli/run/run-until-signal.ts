@@ -20,10 +20,19 @@ export function untilStopped(cli: Cli): Promise<void> {
   });
 }
 
-/** Runs `work`. The first Ctrl-C or termination signal aborts it, instead of ending the process. */
-export async function stoppable<T>(cli: Pick<Cli, 'onStop'>, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+/**
+ * Runs `work`. The first Ctrl-C or termination signal aborts it, instead of ending the process; a second one ends the
+ * process immediately.
+ */
+export async function stoppable<T>(
+  cli: Pick<Cli, 'onStop' | 'exitNow'>,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
   const stop = new AbortController();
-  const off = cli.onStop(() => stop.abort());
+  const off = cli.onStop(() => {
+    if (stop.signal.aborted) cli.exitNow(exitCodeOf('USER_ABORT'));
+    stop.abort();
+  });
   try {
     return await work(stop.signal);
   } finally {

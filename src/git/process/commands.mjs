@@ -89,6 +89,8 @@ export function createRunner(reply) {
     child.once('error', fail);
     child.once('close', (code, signal) => {
       if (!running.has(id)) return;
+      // Ctrl-C in a terminal also reaches the children of the process.
+      if (signal === 'SIGINT') how.isCanceled = true;
       const [stdout, stderr] = Object.values(output).map((chunks) => Buffer.concat(chunks));
       answer({ exitCode: code ?? undefined, signal: signal ?? undefined, stdout, stderr });
     });

@@ -1,4 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { execFileSync } from 'node:child_process';
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { JournalEvent } from '../../../src/core/journal/events.ts';
 import { startAtTerminal } from '../../support/terminal/at-terminal.ts';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
@@ -7,6 +10,8 @@ import { HOLD, release } from '../../support/halo/hold.ts';
 import { readJournal } from '../../support/halo/read-journal.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
+import { shellQuote } from '../../../src/lib/text.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 import { PATIENCE } from '../../support/patience.ts';
 
 /** What a process that left holds is taken over soon. */
@@ -63,6 +68,44 @@ describe('Ctrl-C in halo run, while no worker serves the same home', () => {
     expect((await run.ended).code).toBe(130);
     expect(journal().at(-1)).toMatchObject({ type: 'run.ended', stopReason: 'USER_ABORT' });
     expect(types()).not.toContain('story.ended');
+  });
+});
+
+describe('Ctrl-C before a run exists', () => {
+  /** Starts a command that reads its PRD from stdin, and waits until it reads. */
+  async function readingItsPrd(command: string) {
+    const pipe = join(tempDir(), 'prd');
+    execFileSync('mkfifo', [pipe]);
+    const started = home.start([command, '-'], {
+      cwd: repository.root,
+      via: ['sh', '-c', `exec "$@" < ${shellQuote(pipe)}`, 'sh'],
+    });
+    // More than a pipe holds.
+    const writer = await open(pipe, 'w');
+    await writer.write(' '.repeat(1024 * 1024));
+    onTestFinished(() => writer.close());
+    return started;
+  }
+
+  it.each([
+    ['run', 'stopped before the run was created'],
+    ['submit', 'stopped; `halo ls` lists the runs that were submitted'],
+  ])('ends halo %s by the signal, says that there is none, and leaves none', async (command, says) => {
+    const before = home.runIds();
+    const started = await readingItsPrd(command);
+    started.process.kill('SIGINT');
+    expect(await started.ended).toMatchObject({ code: null, stdout: '', stderr: `${says}\n` });
+    expect(home.runIds()).toEqual(before);
+  });
+
+  it('ends halo submit while it writes the run, which exists or not', async () => {
+    const env = { HALO_FAILPOINT: 'submit.ready:hang' };
+    const submit = home.start(['submit', 'prd.json', ...options(WORK)], { cwd: repository.root, env });
+    await submit.says('failpoint submit.ready');
+    submit.process.kill('SIGINT');
+    expect((await submit.ended).stderr).toContain('stopped; `halo ls` lists the runs that were submitted');
+    const { stdout } = await home.halo(['ls', '--json', '--status', 'queued'], { cwd: repository.root });
+    expect(JSON.parse(stdout)).toEqual([]);
   });
 });
 

@@ -49,6 +49,21 @@ function waitForever(): string[] {
   return ['hash-object', '--no-filters', '--', pipe];
 }
 
+it('a command that Ctrl-C in the terminal ends is cancelled, and has not failed', async () => {
+  leaveAll();
+  const waiting = waitForever();
+  const run = git(waiting, { cwd: tempDir() });
+  const pid = await vi.waitFor(() => {
+    const line = processes()
+      .split('\n')
+      .find((each) => each.includes(waiting.at(-1) ?? '') && !each.includes('sh -c'));
+    expect(line).toBeDefined();
+    return Number(line?.trim().split(/\s+/)[0]);
+  }, PATIENCE);
+  process.kill(pid, 'SIGINT');
+  await expect(run).rejects.toMatchObject({ code: 'RUN_ABORTED', message: 'git hash-object was cancelled.' });
+});
+
 it('runs commands with input, binary output and exit codes', async () => {
   const repository = makeRepo(tempDir());
   expect(repository).toMatch(/^[0-9a-f]{40}$/);

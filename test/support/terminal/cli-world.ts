@@ -82,6 +82,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
       if (isPressed) setImmediate(() => listener('SIGINT'));
       return () => listeners.delete(listener);
     },
+    sayWhenEnded: () => undefined,
     onKey: () => () => undefined,
     exitNow: (code) => stderr.stream.write(`[left immediately with ${code}]`),
   };
