@@ -39,6 +39,7 @@ const cellsOf = (line: string) =>
 /** The letter before the numbers of the sentences of a contract, and how many sentences it has. */
 const SENTENCES: Record<string, { letter: string; count: number }> = {
   daedalus: { letter: 'D', count: 84 },
+  hank: { letter: 'K', count: 148 },
   hanuman: { letter: 'H', count: 64 },
   lever: { letter: 'L', count: 79 },
   swanson: { letter: 'S', count: 158 },
@@ -81,8 +82,7 @@ function missingTests(named: Iterable<string>): string[] {
   return all.filter((each) => !there.has(each));
 }
 
-it('there is a folder for each contract', () =>
-  expect(contracts.sort()).toEqual(['daedalus', 'hank', 'hanuman', 'lever', 'swanson']));
+it('there is a folder for each contract', () => expect(contracts.sort()).toEqual(Object.keys(SENTENCES).sort()));
 
 describe.each(contracts)('test/contract/%s/contract.md', (name) => {
   const page = readContract(name);
@@ -102,8 +102,8 @@ describe.each(contracts)('test/contract/%s/contract.md', (name) => {
     }
   });
 
-  it.skipIf(SENTENCES[name] === undefined)('has a row for each sentence of the contract, and for no other', () => {
-    const { letter = '', count = 0 } = SENTENCES[name] ?? {};
+  it('has a row for each sentence of the contract, and for no other', () => {
+    const { letter, count } = SENTENCES[name]!;
     const all = Array.from({ length: count }, (_, n) => `${letter}${n + 1}`);
     const found = rows.flatMap(({ sentences }) => (sentences === undefined ? [] : sentencesIn(sentences)));
     expect(
