@@ -1,12 +1,13 @@
 import type { AnyOperation, CallOperation, Operation, Unnamed } from './operations/operation.ts';
 import { controlOperations } from './operations/control.ts';
 import { logOperations } from './operations/logs.ts';
-import { notifyOperations } from './operations/notify.ts';
+import { notifyOperations } from '../features/notifications/api/operations.ts';
 import { prdOperations } from './operations/prds.ts';
 import { reportOperations } from './operations/reports.ts';
 import { runOperations } from './operations/runs.ts';
 import { descriptionOperations, serverOperations } from './operations/server.ts';
 import { submitOperations } from './operations/submit.ts';
+import { telemetryOperations } from '../features/telemetry/api/operations.ts';
 import { userOperations } from './operations/users.ts';
 
 /** Every operation by its name, in the order of the reference. */
@@ -20,6 +21,7 @@ export const OPERATIONS = named({
   ...serverOperations,
   ...notifyOperations,
   ...userOperations,
+  ...telemetryOperations,
   ...descriptionOperations,
 });
 

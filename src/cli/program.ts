@@ -117,7 +117,7 @@ const GROUPS: Record<string, readonly Omit<Entry, 'heading'>[]> = {
     {
       name: 'hooks',
       summary: 'list and test the endpoints of notifications',
-      load: () => import('./commands/hooks.ts'),
+      load: () => import('../features/notifications/cli/hooks.ts'),
     },
     { name: 'mcp', summary: 'serve halo to agents as MCP tools', load: () => import('./commands/mcp.ts') },
     {

@@ -2,7 +2,6 @@ import { join } from 'node:path';
 import type { FleetLimits } from '../core/run/fleet-limit.ts';
 import type { Config, Settings } from './config.ts';
 import type { Env } from './environment/host.ts';
-import { toEndpoints, type EndpointSettings } from './endpoint-settings.ts';
 import { parseConfigFile, readConfigFile, readConfigText } from './load/config-file.ts';
 import { resolveConfig, type ResolvedConfig } from './resolve.ts';
 
@@ -17,17 +16,6 @@ export async function readMcpRules(home: string): Promise<Settings['mcp']> {
 /** Reads `[server]` from the same file. Throws CONFIG_INVALID. */
 export async function readServerRules(home: string): Promise<Settings['server']> {
   return (await readHostFile(home)).server;
-}
-
-/** Reads `[notify]` from the same file. Throws CONFIG_INVALID. */
-export async function readEndpoints(home: string): Promise<readonly EndpointSettings[]> {
-  return toEndpoints((await readHostFile(home)).notify);
-}
-
-/** Reads `[traces]`, `network.ca_file` and the address of the dashboard from the same file. Throws CONFIG_INVALID. */
-export async function readTraceSettings(home: string) {
-  const { traces, config, server } = await readHostFile(home);
-  return { ...traces, caFile: config.network.caFile, page: server.url?.replace(/\/+$/, '') };
 }
 
 /** Reads `network.ca_file` from the same file: certificate authorities of this machine. Throws CONFIG_INVALID. */

@@ -26,10 +26,13 @@ interface WorkerParts {
   cleaning: Set<Promise<void>>;
   shared: BudgetLedger | undefined;
   now: () => number;
+  /** What is called with the number of resources that a sweep removed; default: nothing. */
+  afterSweep?: readonly ((home: string, count: number) => Promise<void>)[];
 }
 
 /** Creates the context of a worker and starts the isolation check of the engine in advance. */
-export function createWorkerContext({ host, homeId, log, cleaning, masker, shared, now }: WorkerParts): WorkerContext {
+export function createWorkerContext(parts: WorkerParts): WorkerContext {
+  const { host, homeId, log, cleaning, masker, shared, now, afterSweep = [] } = parts;
   const engine = openDockerEngine();
   const env = processEnv();
   masker.learn(proxySecrets(env));
@@ -61,6 +64,7 @@ export function createWorkerContext({ host, homeId, log, cleaning, masker, share
       masker.learn(keys);
       return keys;
     },
+    swept: async (count) => void (await Promise.all(afterSweep.map((call) => call(host.home, count)))),
     preparedEpochs: new Map(),
     snapshots: new SnapshotFiles(host.home),
     layerMode: async ({ snapshot }) => {

@@ -19,11 +19,8 @@ import { createJobHandler } from './job-handler.ts';
 import { openProcessMasker } from './process-masker.ts';
 import { connectQueueRedis } from './recovery/find-redis.ts';
 import { IssueReporter } from './issues/issue-reporter.ts';
-import { FeedReader, MetricsRecorder } from './feed/feed-reader.ts';
-import { PullReviewer } from './pulls/pull-reviewer.ts';
-import { PullRequester } from './pulls/pull-requester.ts';
-import { Notifier } from './notify/notifier.ts';
-import { TraceExporter } from './traces/trace-exporter.ts';
+import { FeedReader } from './feed/feed-reader.ts';
+import { AFTER_SWEEP, feedConsumers } from './joined.ts';
 import { Reconciler } from './recovery/reconciler.ts';
 import { readFleetLimits } from '../config/host-rules.ts';
 import { openJobRanks } from './run/run-ownership.ts';
@@ -94,7 +91,7 @@ async function openServices(options: WorkerOptions): Promise<Services> {
     const shared = keep(await openBudgetLedger(link));
     const { now } = keep(await openRedisClock(link));
     const cleaning = new Set<Promise<void>>();
-    const context = createWorkerContext({ host, homeId, log, masker, cleaning, shared, now });
+    const context = createWorkerContext({ host, homeId, log, masker, cleaning, shared, now, afterSweep: AFTER_SWEEP });
     const limits = () => readFleetLimits(host.home);
     const rankOf = openJobRanks(host.home, context.store);
     const queue = keep(await openQueue(link, { rankOf, limits, takeoverMs: host.takeoverMs }));
@@ -126,13 +123,7 @@ class QueueWorker implements Worker {
     this.reconciler = new Reconciler(context, queue, { owner, takeoverMs: host.takeoverMs });
     this.ahead = new PreparedAttempts(context);
     this.reporter = new IssueReporter(context, queue, owner);
-    this.feed = new FeedReader(context, queue, [
-      new MetricsRecorder(context.home),
-      new Notifier(context),
-      new PullRequester(context),
-      new PullReviewer(context, queue),
-      new TraceExporter(context),
-    ]);
+    this.feed = new FeedReader(context, queue, feedConsumers(context, queue));
     this.id = owner ?? makeWorkerId('any');
     this.consumer = new JobConsumer(link, {
       id: this.id,

@@ -67,6 +67,8 @@ export interface WorkerContext {
   unrecorded: Map<string, HaloError>;
   /** The environment of the worker. */
   env: Env;
+  /** Reports how many resources of dead workers a sweep has removed. */
+  swept(count: number): Promise<void>;
   /** Continues cleanup after a story has ended; the worker waits for it before it exits. */
   inBackground(cleaning: Promise<void>): void;
 }

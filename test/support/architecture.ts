@@ -22,7 +22,7 @@ export type Breach = string;
 
 const PURE = ['core', 'lib'];
 const PORT_TYPES = ['agents', 'sandbox'];
-const ADAPTERS = ['agents', 'forge', 'gateway', 'git', 'notify', 'prd', 'queue', 'sandbox', 'store'];
+const ADAPTERS = ['agents', 'forge', 'gateway', 'git', 'prd', 'queue', 'sandbox', 'sinks', 'store'];
 
 /** What each folder may import in addition to itself, by the start of its path; `types` only as `import type`. */
 const MAY_IMPORT: Record<string, { values: string[]; types: string[] }> = {
@@ -45,7 +45,15 @@ const MAY_IMPORT: Record<string, { values: string[]; types: string[] }> = {
 const FEATURES = 'features';
 
 /** The lists through which features join the rest, which imports nothing else of them. */
-export const JOINS = ['cli/program.ts', 'prd/dialect-registry.ts'];
+export const JOINS = [
+  'api/doctor/diagnose.ts',
+  'api/operations.ts',
+  'cli/program.ts',
+  'config/schema/halo-toml.ts',
+  'prd/dialect-registry.ts',
+  'web/reports/settings-screen.tsx',
+  'worker/joined.ts',
+];
 
 /** Only these may use the module (or its parts); paths are beginnings of paths below src/. */
 const ONLY_IN: Record<string, string[]> = {

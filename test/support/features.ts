@@ -105,13 +105,12 @@ function within(node: Node, others: readonly Node[]): boolean {
 
 /** The entry of a list that a node belongs to: of an object within an array, the object. */
 function entryOf(node: Node, path: string): Node {
-  const above: Node[] = [];
-  for (let each: Node | undefined = node; each !== undefined; each = each.parent) above.push(each);
-  const childOf = (types: readonly string[]) => above.find(({ parent }) => types.includes(parent?.type ?? ''));
-  const found =
-    childOf(['ArrayExpression']) ??
-    childOf(['ObjectExpression', 'ExportNamedDeclaration']) ??
-    childOf(['JSXElement', 'JSXFragment']);
-  if (found === undefined) throw new Error(`${path} uses a feature outside of a list, at character ${node.start}`);
-  return found;
+  for (let each: Node | undefined = node; each !== undefined; each = each.parent) {
+    const list = each.parent?.type ?? '';
+    const isPart = /^JSX(Element|ExpressionContainer)$/.test(each.type) && /^JSX(Element|Fragment)$/.test(list);
+    const isInArray = list === 'ObjectExpression' && each.parent?.parent?.type === 'ArrayExpression';
+    if (isInArray || !(isPart || /^(Array|Object)Expression$/.test(list))) continue;
+    return each;
+  }
+  throw new Error(`${path} uses a feature outside of a list, at character ${node.start}`);
 }

@@ -4,7 +4,12 @@ import { buildPrompt } from '../../src/agents/prompt/build-prompt.ts';
 import { planNext } from '../../src/core/run/plan.ts';
 import { AccessLog } from '../../src/store/access/access-log.ts';
 import { Users } from '../../src/api/access/users.ts';
-import { listDeliveries, listEndpoints, retryEndpoint, testEndpoint } from '../../src/api/notify/endpoints.ts';
+import {
+  listDeliveries,
+  listEndpoints,
+  retryEndpoint,
+  testEndpoint,
+} from '../../src/features/notifications/api/endpoints.ts';
 import { tempDir } from './temp-dir.ts';
 import type { RunState } from '../../src/core/run/state.ts';
 import type { ControlResult, RunDecisionResult, StoryDecisionResult } from '../../src/core/run/control-result.ts';

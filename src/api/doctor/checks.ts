@@ -27,7 +27,6 @@ import { readIssueSettings } from '../../worker/issues/open-issue-source.ts';
 import { openMachineConnections } from '../../worker/network/machine-connections.ts';
 import { readCacheLimit, readLastPrune, readRetention } from '../../worker/retention/prune-daily.ts';
 import { planPrune } from '../../worker/retention/prune-home.ts';
-import { listEndpoints } from '../notify/endpoints.ts';
 import type { Finding } from './doctor-finding.ts';
 
 /** The first version that merges trees without a checkout. */
@@ -217,26 +216,6 @@ async function checkSource({ keyEnv, keyFile, keyCommand }: KeySource, env: Env)
   const variable = keyEnv ?? '';
   if (readSecret(env, variable) !== undefined) return { ok: 'ok', says: `${variable} is set` };
   return { ok: 'warn', says: `${variable} is not set`, fix: `set it ${FIX}` };
-}
-
-/** Reports endpoints of notifications that do not receive what they should. Nothing without endpoints. Throws CONFIG_INVALID. */
-export async function checkEndpoints(home: string): Promise<Finding[]> {
-  const endpoints = await listEndpoints(home);
-  const failing = endpoints.filter(({ givenUp, why }) => givenUp > 0 || why !== undefined);
-  if (endpoints.length === 0) return [];
-  if (failing.length === 0) {
-    const names = endpoints.map(({ name }) => name).join(', ');
-    return [{ name: 'notify', ok: 'ok', says: `${names} have received everything that was sent` }];
-  }
-  return failing.map(({ name, type, waiting, givenUp, why }) => ({
-    name: 'notify',
-    ok: 'warn',
-    says: `${name} has not received ${waiting + givenUp} notifications${why === undefined ? '' : `: ${why}`}`,
-    fix:
-      type === 'removed'
-        ? `add [notify.${name}] to config.toml again, or remove the folder notifications/${name} of HALO_HOME`
-        : `fix [notify.${name}] in config.toml, and run \`halo hooks retry ${name}\``,
-  }));
 }
 
 /** Checks every forge that is configured on this machine: its URL, its token, and what the token may do. Throws CONFIG_INVALID. */

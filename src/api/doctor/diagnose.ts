@@ -25,7 +25,6 @@ import type { AgentId } from '../../core/agent.ts';
 import { connectHostRedis } from '../../worker/recovery/find-redis.ts';
 import {
   checkCache,
-  checkEndpoints,
   checkForges,
   checkGit,
   checkKeys,
@@ -34,6 +33,7 @@ import {
   checkSandbox,
   checkSnapshots,
 } from './checks.ts';
+import { checkEndpoints } from '../../features/notifications/api/check-endpoints.ts';
 import { foldSame, type Finding } from './doctor-finding.ts';
 
 type DoctorCheck = () => Promise<Finding | Finding[]>;
@@ -50,29 +50,29 @@ export async function diagnose(host: Host, { folder, skipped = [] }: DiagnoseOpt
   let known: Promise<Config> | undefined;
   const configOf = () => (known ??= readSettings(host, folder));
   const engine = openDockerEngine();
-  const checks: [name: string, check: DoctorCheck][] = [
-    ['node', () => Promise.resolve(checkNode())],
-    ['git', checkGit],
-    ['docker', () => checkDocker(engine)],
-    ['load', () => Promise.resolve(judgeLoad(readHostLoad()))],
-    ['image', checkImage],
-    ['sandbox', () => checkSandbox(engine, host.home)],
-    ['agent', async () => checkAgent(engine, (await configOf()).agent)],
-    ['redis', () => checkQueue(host)],
-    ['model key', async () => checkKeys(await configOf(), processEnv())],
-    ['forge', () => checkForges(host.home, processEnv())],
-    ['reports', () => checkReports(host.home, processEnv())],
-    ['notify', () => checkEndpoints(host.home)],
-    ['home', () => checkHome(host.home)],
-    ['disk', () => checkDisk(host.home)],
-    ['snapshots', () => checkSnapshots(engine, host.home)],
-    ['cache', () => checkCache(host.home)],
-    ['retention', () => checkRetention(host.home)],
-    ['breakers', () => checkBreakers(host)],
+  const checks: { name: string; check: DoctorCheck }[] = [
+    { name: 'node', check: () => Promise.resolve(checkNode()) },
+    { name: 'git', check: checkGit },
+    { name: 'docker', check: () => checkDocker(engine) },
+    { name: 'load', check: () => Promise.resolve(judgeLoad(readHostLoad())) },
+    { name: 'image', check: checkImage },
+    { name: 'sandbox', check: () => checkSandbox(engine, host.home) },
+    { name: 'agent', check: async () => checkAgent(engine, (await configOf()).agent) },
+    { name: 'redis', check: () => checkQueue(host) },
+    { name: 'model key', check: async () => checkKeys(await configOf(), processEnv()) },
+    { name: 'forge', check: () => checkForges(host.home, processEnv()) },
+    { name: 'reports', check: () => checkReports(host.home, processEnv()) },
+    { name: 'notify', check: () => checkEndpoints(host.home) },
+    { name: 'home', check: () => checkHome(host.home) },
+    { name: 'disk', check: () => checkDisk(host.home) },
+    { name: 'snapshots', check: () => checkSnapshots(engine, host.home) },
+    { name: 'cache', check: () => checkCache(host.home) },
+    { name: 'retention', check: () => checkRetention(host.home) },
+    { name: 'breakers', check: () => checkBreakers(host) },
   ];
   const findings: Finding[] = [];
-  const chosen = checks.filter(([name]) => !skipped.includes(name));
-  for (const [name, check] of chosen) findings.push(...(await settle(name, check)));
+  const chosen = checks.filter(({ name }) => !skipped.includes(name));
+  for (const { name, check } of chosen) findings.push(...(await settle(name, check)));
   return foldSame(findings);
 }
 

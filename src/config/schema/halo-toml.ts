@@ -25,10 +25,22 @@ import { provider } from './provider-table.ts';
 import { LimitsTable, SandboxTable } from './sandbox-table.ts';
 import { ForgeTable, IssuesTable, LandTable } from './landing-tables.ts';
 import { McpTable, ServerTable } from './server-table.ts';
-import { NotifyTable, TracesTable } from './notify-table.ts';
+import { NotifyTable } from '../../features/notifications/config/notify-table.ts';
+import { TracesTable } from '../../features/telemetry/config/traces-table.ts';
 import { KeepTable, SnapshotTable } from './storage-tables.ts';
 import { spending } from './spending-table.ts';
 import { TestsTable } from './tests-table.ts';
+
+/** Tables for this machine and its server, which are not part of the configuration of a run. */
+const HOST = {
+  fleet: Fleet,
+  keep: KeepTable,
+  forge: ForgeTable,
+  server: ServerTable,
+  mcp: McpTable,
+  notify: NotifyTable,
+  traces: TracesTable,
+};
 
 /** The settings of `halo.toml` after all layers are merged. Durations are converted to ms and sizes to bytes. */
 export const HaloToml = z.strictObject({
@@ -217,7 +229,6 @@ export const HaloToml = z.strictObject({
   prompt: PromptTable,
   tests: TestsTable,
   snapshot: SnapshotTable,
-  keep: KeepTable,
   answers: AnswersTable,
   approval: z.strictObject({
     mode: key(
@@ -275,13 +286,8 @@ export const HaloToml = z.strictObject({
       owner('choose the allowed signers'),
     ),
   }),
-  fleet: Fleet,
-  forge: ForgeTable,
+  ...HOST,
   issues: IssuesTable,
-  server: ServerTable,
-  mcp: McpTable,
-  notify: NotifyTable,
-  traces: TracesTable,
   workspace: z.strictObject({
     transport: key(
       oneOf('auto', 'mount', 'stream'),
@@ -296,6 +302,5 @@ export const HaloToml = z.strictObject({
 });
 export type HaloToml = z.output<typeof HaloToml>;
 
-/** Tables for this machine and its server, which are not part of the configuration of a run. */
-export const HOST_TABLES = ['fleet', 'keep', 'forge', 'server', 'mcp', 'notify', 'traces'] as const;
-export type HostTable = (typeof HOST_TABLES)[number];
+export type HostTable = keyof typeof HOST;
+export const HOST_TABLES = Object.keys(HOST) as HostTable[];

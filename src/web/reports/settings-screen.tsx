@@ -1,9 +1,9 @@
 import type { JSX } from 'preact';
 import type { TokenView, UserView } from '../../api/access/users.ts';
-import type { EndpointView } from '../../api/operations/schemas.ts';
 import { ClockTime } from '../page/clock-time.tsx';
 import { EmptyState, mayDo, Problem, TextTable, type Person } from '../page/page-parts.tsx';
 import { readJson, useLoaded } from '../page/read-server.ts';
+import { EndpointTable } from '../../features/notifications/web/endpoint-table.tsx';
 import { DoctorList } from './doctor-list.tsx';
 import { SettingTable } from './setting-table.tsx';
 
@@ -95,39 +95,6 @@ function TokenFacts({ token }: { token: TokenView }): JSX.Element {
         <>
           , expires <ClockTime at={expiresAt} date />
         </>
-      )}
-    </>
-  );
-}
-
-function EndpointTable(): JSX.Element {
-  const { value, problem } = useLoaded('endpoints', () => readJson<{ endpoints: EndpointView[] }>('/v1/notifications'));
-  return (
-    <>
-      <h2>Notifications</h2>
-      {problem !== undefined && <Problem problem={problem} />}
-      {value?.endpoints.length === 0 && (
-        <EmptyState title="No endpoints.">Add one to config.toml of HALO_HOME on the server.</EmptyState>
-      )}
-      {value !== undefined && value.endpoints.length > 0 && (
-        <TextTable
-          name="Endpoints of notifications"
-          columns={['Endpoint', 'Type', 'Host', 'Events', 'Waiting', 'Given up']}
-        >
-          {value.endpoints.map(({ name, type, host, events, waiting, givenUp, why }) => (
-            <tr key={name}>
-              <th scope="row">{name}</th>
-              <td>{type}</td>
-              <td>{host ?? 'secret'}</td>
-              <td>{events.join(', ')}</td>
-              <td>
-                {waiting}
-                {why !== undefined && <p class="said warn">{why}</p>}
-              </td>
-              <td>{givenUp}</td>
-            </tr>
-          ))}
-        </TextTable>
       )}
     </>
   );

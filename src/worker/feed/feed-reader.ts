@@ -1,9 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { countEvents, type CountedRun } from '../../core/metrics/metric-totals.ts';
 import { ignore } from '../../lib/async.ts';
 import type { StoryQueue } from '../../queue/queue.ts';
 import type { FedEvents } from '../../store/journal/journal-feed.ts';
-import { MetricsFile } from '../../store/metrics-file.ts';
 import type { WorkerContext } from '../worker-context.ts';
 
 /** What is derived from the events of all runs. */
@@ -88,32 +86,5 @@ export class FeedReader {
 
   async #forEach(call: (consumer: FeedConsumer) => Promise<void> | undefined): Promise<void> {
     for (const consumer of this.#consumers) await call(consumer);
-  }
-}
-
-/** Open runs of which halo remembers how far they were counted. */
-const MAX_OPEN = 2_000;
-/** The same for ended ones: their last events are handed on again only after a crash. */
-const MAX_ENDED = 100;
-
-/** Counts events for the metrics of the server, each one once: the file has the totals, and how far each run was counted. */
-export class MetricsRecorder implements FeedConsumer {
-  readonly #file: MetricsFile;
-
-  constructor(home: string) {
-    this.#file = new MetricsFile(home);
-  }
-
-  async take({ runId, events }: FedEvents): Promise<void> {
-    await this.#file.update(({ totals, runs }) => {
-      const { [runId]: before, ...others } = runs;
-      const run: CountedRun = before ?? { seq: 0, metered: [] };
-      countEvents(totals, run, events);
-      const [ended, open] = [true, undefined].map((end) =>
-        Object.entries(others).filter(([, each]) => each.ended === end),
-      );
-      const kept = [...(ended ?? []).slice(-MAX_ENDED), ...(open ?? []).slice(-MAX_OPEN)];
-      return { totals, runs: { ...Object.fromEntries(kept), [runId]: run } };
-    });
   }
 }

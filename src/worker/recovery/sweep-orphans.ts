@@ -1,13 +1,11 @@
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
-import { countSwept } from '../../core/metrics/metric-totals.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { sweepTemporary } from '../../git/mirror/mirror-upkeep.ts';
 import { readFolder } from '../../lib/fs.ts';
 import { isOrphaned, MAX_FOREIGN_CHECK_MS } from '../../lib/process-identity.ts';
 import type { LabelledResource } from '../../sandbox/sandbox.ts';
-import { MetricsFile, type CountedMetrics } from '../../store/metrics-file.ts';
 import { CHECK_NAMES } from '../attempt/attempt-identity.ts';
 import { readSnapshotLimits, trimSnapshots } from '../snapshot/trim-snapshots.ts';
 import type { WorkerContext } from '../worker-context.ts';
@@ -50,7 +48,9 @@ export async function sweepOrphans(worker: WorkerContext): Promise<void> {
     await rm(folder.path, { recursive: true, force: true });
     swept += 1;
   }
-  if (swept > 0) await countInMetrics(worker, swept);
+  // Metrics that cannot be written must not stop a sweep.
+  const warn = (error: unknown) => worker.log.warn({ err: error }, 'removed orphans could not be counted');
+  if (swept > 0) await worker.swept(swept).catch(warn);
   for (const resource of await worker.engine.listOrphans()) await removeOrphan(worker, resource);
   for (const path of await listOrphanFolders(worker.home)) await rm(path, { recursive: true, force: true });
   await trimSnapshots(worker, await readSnapshotLimits(worker.home));
@@ -69,14 +69,6 @@ async function removeOrphan(
     log.warn({ ...resource, err: error }, 'orphan could not be removed');
     return 0;
   }
-}
-
-/** Metrics that cannot be written must not stop a sweep. */
-async function countInMetrics({ home, log }: WorkerContext, swept: number): Promise<void> {
-  const counted = ({ totals, runs }: CountedMetrics) => (countSwept(totals, swept), { totals, runs });
-  await new MetricsFile(home).update(counted).catch((error: unknown) => {
-    log.warn({ err: error }, 'removed orphans could not be counted');
-  });
 }
 
 /** Removes packs and locks of git processes that were killed. */

@@ -27,7 +27,7 @@ import type { TestRepository } from '../../support/repository/repository.ts';
 import { casesAtLevel, FULL, LEVEL } from '../../support/suite/level.ts';
 import { DAMAGES, DURABLE_FILES } from './durable-files.ts';
 import { JournalFeed } from '../../../src/store/journal/journal-feed.ts';
-import { NotificationOutbox } from '../../../src/store/notification-outbox.ts';
+import { NotificationOutbox } from '../../../src/features/notifications/store/notification-outbox.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { hostOf } from '../../support/halo/host.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';

@@ -3,7 +3,7 @@ import { addUsage, NO_USAGE, type Usage } from '../../../src/core/agent.ts';
 import { attemptMs, foldAttempts, totalUsage } from '../../../src/core/journal/attempts.ts';
 import type { JournalEntry, JournalEvent } from '../../../src/core/journal/events.ts';
 import { foldRun } from '../../../src/core/journal/fold-run.ts';
-import { countEvents, noTotals, type CountedRun } from '../../../src/core/metrics/metric-totals.ts';
+import { countEvents, noTotals, type CountedRun } from '../../../src/features/telemetry/core/metric-totals.ts';
 import { CostReader, groupCosts } from '../../../src/core/report/cost-report.ts';
 import { historyText } from '../../../src/core/report/history.ts';
 import { summarizeRun } from '../../../src/core/report/run-summary.ts';

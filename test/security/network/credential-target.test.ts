@@ -14,7 +14,7 @@ import { openConnections } from '../../../src/lib/network/connections.ts';
 import { mayReceiveCredential } from '../../../src/lib/network/credential-target.ts';
 import { parseRedisUrl, sendsReadablePassword } from '../../../src/queue/redis/redis-client.ts';
 import { openMasker } from '../../../src/lib/secrets/masker.ts';
-import { openSink } from '../../../src/worker/notify/deliver.ts';
+import { openSink } from '../../../src/features/notifications/worker/deliver.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 const SECRET = 'credential-of-the-operator-7718203';

@@ -8,12 +8,17 @@ import { SMTPServer } from 'smtp-server';
 import { Webhook } from 'standardwebhooks';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
-import { NOTIFICATION_TYPES, toNotification, type Notification } from '../../../src/core/notify/notification.ts';
+import {
+  NOTIFICATION_TYPES,
+  toNotification,
+  type Notification,
+} from '../../../src/features/notifications/core/notification.ts';
 import { openConnections } from '../../../src/lib/network/connections.ts';
-import { openNtfy, openSlack } from '../../../src/notify/chat-messages.ts';
-import { openMail } from '../../../src/notify/mail.ts';
-import { DeliveryError, type NotificationSink } from '../../../src/notify/sink.ts';
-import { openWebhook } from '../../../src/notify/webhook.ts';
+import { openNtfy, openSlack } from '../../../src/features/notifications/sinks/chat-messages.ts';
+import { openMail } from '../../../src/features/notifications/sinks/mail.ts';
+import { DeliveryError } from '../../../src/lib/network/post.ts';
+import type { NotificationSink } from '../../../src/features/notifications/sinks/sink.ts';
+import { openWebhook } from '../../../src/features/notifications/sinks/webhook.ts';
 import { asked, COMMIT, created, failed, held, journalOf, passed, stateOf } from '../../support/journal.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { startReceiver, type Receiver } from '../../support/network/receiver.ts';

@@ -4,11 +4,12 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
-import { toExposition } from '../../../src/core/metrics/exposition.ts';
+import { toExposition } from '../../../src/features/telemetry/core/exposition.ts';
 import { newRunId } from '../../../src/lib/run-id.ts';
 import { openMasker } from '../../../src/lib/secrets/masker.ts';
-import { MetricsFile } from '../../../src/store/metrics-file.ts';
+import { MetricsFile } from '../../../src/features/telemetry/store/metrics-file.ts';
 import { createWorkerContext } from '../../../src/worker/create-worker-context.ts';
+import { AFTER_SWEEP } from '../../../src/worker/joined.ts';
 import { sweepOrphans, wasAbandoned } from '../../../src/worker/recovery/sweep-orphans.ts';
 import { wasSessionAbandoned } from '../../../src/worker/workspace/story-session.ts';
 import { hostOf } from '../../support/halo/host.ts';
@@ -83,7 +84,8 @@ describe('a sweep', () => {
     const cleaning = new Set<Promise<void>>();
     const now = () => Date.now() + 3_600_000;
     const parts = { host: hostOf(home), homeId: randomUUID(), log, masker, cleaning, shared: undefined, now };
-    return createWorkerContext(parts);
+    const joined = { ...parts, afterSweep: AFTER_SWEEP };
+    return createWorkerContext(joined);
   };
   const makeFolders = (home: string, runId: string, epochs: readonly number[]) => {
     const folders = epochs.map((epoch) => join(home, 'sockets', `${runId}-e${epoch}-a1`));

@@ -1,0 +1,22 @@
+import { Notifier } from '../features/notifications/worker/notifier.ts';
+import { recordSwept, MetricsRecorder } from '../features/telemetry/worker/metrics-recorder.ts';
+import { TraceExporter } from '../features/telemetry/worker/trace-exporter.ts';
+import type { StoryQueue } from '../queue/queue.ts';
+import type { FeedConsumer } from './feed/feed-reader.ts';
+import { PullRequester } from './pulls/pull-requester.ts';
+import { PullReviewer } from './pulls/pull-reviewer.ts';
+import type { WorkerContext } from './worker-context.ts';
+
+/** What is derived from the events of all runs, in this order. */
+export function feedConsumers(context: WorkerContext, queue: StoryQueue): FeedConsumer[] {
+  return [
+    new MetricsRecorder(context.home),
+    new Notifier(context),
+    new PullRequester(context),
+    new PullReviewer(context, queue),
+    new TraceExporter(context),
+  ];
+}
+
+/** Called with the number of resources of dead workers that a sweep of a HALO_HOME removed. */
+export const AFTER_SWEEP: readonly ((home: string, count: number) => Promise<void>)[] = [recordSwept];
