@@ -15,7 +15,7 @@ export interface PrdProgress {
   landed: StoryIdentity[];
   /** Stories that were already done, to distinguish identical stories without ids. */
   before: StoryIdentity[];
-  /** Ids of started stories that have not landed; marked only where the file has a field for it. */
+  /** Ids of started stories that have not passed; marked only where the file has a field for it. */
   begun?: readonly string[];
 }
 

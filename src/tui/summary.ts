@@ -133,7 +133,7 @@ function storyRow(story: StoryState, { dry, planning }: RunState): Row[] {
       if (dry) return [[planning ? 'plan' : 'dry run', id, title]];
       return story.commit === undefined
         ? [['passed', id, 'no change needed', title]]
-        : [['landed', story.commit.slice(0, 7), id, title]];
+        : [['passed', story.commit.slice(0, 7), id, title]];
     case 'cancelled':
       return [[story.attempts > 0 ? 'cancelled' : 'left out', id, title]];
     default:

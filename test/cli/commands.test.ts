@@ -142,7 +142,7 @@ describe('halo run', () => {
   it('prints plain lines, the verdict and finally the run directory if stdout is not a terminal', async () => {
     const worker = playing((append) => {
       for (const entry of [...passed('US-001'), ...passed('US-002')]) append('new-1', entry);
-      append('new-1', { type: 'run.ended', stopReason: 'SUCCESS', detail: '2 of 2 stories landed' });
+      append('new-1', { type: 'run.ended', stopReason: 'SUCCESS', detail: '2 of 2 stories passed' });
     });
     const result = await halo(['run', 'prd.json'], worker);
     expect(result.code).toBe(0);
@@ -469,7 +469,7 @@ describe('halo status and halo ls', () => {
   it('show one run story by story, with the next step', async () => {
     operations.addRun(succeeded('r1'));
     const { stdout } = await halo(['status', 'r1']);
-    expect(stdout).toMatch(/^state +done, not landed {2}1 of 1 stories landed$/m);
+    expect(stdout).toMatch(/^state +done, not landed {2}1 of 1 stories passed$/m);
     expect(stdout).toMatch(/^commits +0123456\.\.abcdef0 on halo\/r1$/m);
     expect(stdout).toMatch(/^US-001 +passed +1 +12\.0s +abcdef0 +Story number 1$/m);
     expect(stdout).toMatch(/^halo land r1 +fast-forward main to it$/m);
@@ -525,7 +525,7 @@ describe('the state of a run in halo ls and halo status', () => {
   });
 
   it('rejected, and landing is no longer suggested', async () => {
-    const end: JournalEntry = { type: 'run.ended', stopReason: 'SUCCESS', detail: '1 of 2 stories landed' };
+    const end: JournalEntry = { type: 'run.ended', stopReason: 'SUCCESS', detail: '1 of 2 stories passed' };
     const no: JournalEntry = { type: 'run.rejected', by, tip: COMMIT, reason: 'too slow' };
     const { cell, page } = await stateOf(...passed('US-001'), end, no);
     expect(cell).toBe('rejected');
@@ -614,14 +614,14 @@ it('halo status shows a snapshot that is being made or cannot be made, in one li
   expect(await snapshotLine('r4', started, { type: 'phase.started', ...at, phase: 'prepare' })).toEqual([]);
 });
 
-it('halo status names the landed stories that the PRD file does not mark as done', async () => {
+it('halo status names the passed stories that the PRD file does not mark as done', async () => {
   operations.addRun([
     ...succeeded('r1'),
     { type: 'marks.failed', stories: ['US-001'], reason: 'the file is no longer there' },
   ]);
   const { stdout } = await halo(['status', 'r1']);
   expect(stdout).toMatch(
-    /^unmarked +US-001 landed, but the PRD file could not be marked: the file is no longer there\. Mark them by hand/m,
+    /^unmarked +US-001 passed, but the PRD file could not be marked: the file is no longer there\. Mark them by hand/m,
   );
 });
 
@@ -728,7 +728,7 @@ describe('halo diff and halo land', () => {
     expect((await halo(['diff', 'r1'])).stdout).toBe((await operations.readDiff({ runId: 'r1' })).toString());
   });
 
-  it('show and label the work of attempts at a story that has not landed', async () => {
+  it('show and label the work of attempts at a story that has not passed', async () => {
     operations.addRun([created('r1', 2), ...failed('US-001', 1), ...failed('US-001', 2)]);
     const patch = (n: number) =>
       `diff --git a/x.js b/x.js\n--- a/x.js\n+++ b/x.js\n@@ -1 +1,2 @@\n old\n+attempt ${n}\n`;
@@ -736,10 +736,10 @@ describe('halo diff and halo land', () => {
     expect(await halo(['diff', 'r1', '--story', 'US-001'])).toEqual({
       code: 0,
       stdout: patch(2),
-      stderr: 'not landed: attempt 2 of 2, GATE_FAILED\n',
+      stderr: 'not passed: attempt 2 of 2, GATE_FAILED\n',
     });
     const first = await halo(['diff', 'r1', '--attempt', '1']);
-    expect(first).toMatchObject({ stdout: patch(1), stderr: 'not landed: attempt 1 of 2\n' });
+    expect(first).toMatchObject({ stdout: patch(1), stderr: 'not passed: attempt 1 of 2\n' });
     const stat = await halo(['diff', 'r1', '--story', 'US-001', '--stat']);
     expect(stat.stdout).toBe(' x.js | 1 +\n 1 file changed, 1 insertion(+)\n');
     expect((await halo(['diff', 'r1', '--story', 'US-001', '--name-only'])).stdout).toBe('x.js\n');
@@ -755,7 +755,7 @@ describe('halo diff and halo land', () => {
     const empty = { ...operations, readDiff: () => Promise.resolve(Buffer.alloc(0)) };
     expect(await halo(['diff', 'r1'], { operations: empty })).toMatchObject({
       code: 0,
-      stderr: 'nothing landed; changes of US-001: halo diff r1 --story US-001\n',
+      stderr: 'nothing passed; changes of US-001: halo diff r1 --story US-001\n',
     });
   });
 
@@ -765,7 +765,7 @@ describe('halo diff and halo land', () => {
     operations.addRun([{ ...run, prd: { ...run.prd, stories } }, ...failed('#50')]);
     const empty = { ...operations, readDiff: () => Promise.resolve(Buffer.alloc(0)) };
     const { stderr } = await halo(['diff', 'r1'], { operations: empty });
-    expect(stderr).toBe("nothing landed; changes of #50: halo diff r1 --story '#50'\n");
+    expect(stderr).toBe("nothing passed; changes of #50: halo diff r1 --story '#50'\n");
   });
 
   it('show the change of each story below a heading', async () => {

@@ -82,7 +82,7 @@ const RUNS: DemoRun[] = [
     ...{ project: 'shop', user: 'tom', ago: 130 },
     stories: stories('passed', 'Show product pictures', 'Search products by name', 'Sort products by price'),
     then: [
-      { type: 'run.ended', stopReason: 'SUCCESS', detail: '3 of 3 stories landed' },
+      { type: 'run.ended', stopReason: 'SUCCESS', detail: '3 of 3 stories passed' },
       { type: 'run.landed', branch: 'main', from: 'a'.repeat(40), to: COMMIT, by: 'maria' },
     ],
   },
@@ -94,7 +94,7 @@ const RUNS: DemoRun[] = [
   {
     ...{ project: 'billing', user: 'jonas', ago: 260 },
     stories: stories('passed', 'Remind customers of unpaid invoices'),
-    then: [{ type: 'run.ended', stopReason: 'SUCCESS', detail: '1 of 1 stories landed' }],
+    then: [{ type: 'run.ended', stopReason: 'SUCCESS', detail: '1 of 1 stories passed' }],
   },
 ];
 

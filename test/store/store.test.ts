@@ -98,12 +98,12 @@ describe('append', () => {
       config: { image: 'x' },
     });
     expect(json(runId, 'checkpoints/state.json')).toMatchObject({ state: await store.readState(runId) });
-    expect(read(runId, 'progress.md')).toContain('1 of 2 stories landed');
+    expect(read(runId, 'progress.md')).toContain('1 of 2 stories passed');
     expect(read(runId, 'progress.md')).toContain(
       `- commit: ${COMMIT}\n- gate \`npm test\`: passed in 1.2 s\n\n> Adds the cart.`,
     );
     await store.append(runId, passed('US-002').slice(0, 1));
-    expect(read(runId, 'progress.md')).toContain('1 of 2 stories landed. In progress: US-002.');
+    expect(read(runId, 'progress.md')).toContain('1 of 2 stories passed. In progress: US-002.');
     expect(read(runId, 'history.md').match(/^## .*$/gm)).toEqual([
       expect.stringMatching(/^## .* UTC - US-001 passed$/),
       expect.stringMatching(/^## .* UTC - US-002 failed$/),

@@ -181,6 +181,6 @@ export function succeeded(runId: string): JournalEntry[] {
     created(runId, 1),
     { type: 'run.started' },
     ...passed('US-001'),
-    { type: 'run.ended', stopReason: 'SUCCESS', detail: '1 of 1 stories landed' },
+    { type: 'run.ended', stopReason: 'SUCCESS', detail: '1 of 1 stories passed' },
   ];
 }

@@ -53,7 +53,7 @@ describe('view', () => {
       created('r1', 1),
       { type: 'run.started' },
       ...passed('US-001'),
-      { type: 'run.ended', stopReason: 'SUCCESS', detail: '1 of 1 stories landed' },
+      { type: 'run.ended', stopReason: 'SUCCESS', detail: '1 of 1 stories passed' },
     ];
     const state = foldRun(journalOf(entries));
     const listed = timeText(state!, new Date(Date.UTC(2031, 0, 1)).toISOString());
@@ -72,7 +72,7 @@ describe('view', () => {
     ];
     const text = frame(entries).join('\n');
     expect(text).toMatch(/dry run +US-001/);
-    expect(text).not.toContain('landed');
+    expect(text).not.toMatch(/^ +passed/m);
     expect(runWords(stateOf(...entries)).text).toBe('dry run: done');
   });
 
@@ -272,7 +272,7 @@ describe('view', () => {
     expect(lines).toContain('     US-002    agent    Looking at the tests first.');
   });
 
-  it('ends with landed stories, failures with reasons, and next steps', () => {
+  it('ends with passed stories, failures with reasons, and next steps', () => {
     const ended: JournalEntry[] = [
       created('r1', 3),
       { type: 'run.started' },
@@ -284,7 +284,7 @@ describe('view', () => {
     expect(lines.slice(lines.findIndex((line) => line.startsWith('  GATE_FAILED')))).toEqual([
       '  GATE_FAILED  US-002 failed; 1 of 3 stories done, 24.0s',
       '',
-      '  landed    abcdef0  US-001  Story number 1',
+      '  passed    abcdef0  US-001  Story number 1',
       '  failed    US-002  GATE_FAILED: npm test exited with 1',
       '  not done  US-003  Story number 3',
       '  used      24.7k tokens in (8.0k cached), 1.4k out, 6 requests',
@@ -345,7 +345,7 @@ describe('view', () => {
       ...passed('US-001'),
       ...failed('US-002'),
       ...passed('US-004'),
-      { type: 'run.ended', stopReason: 'PARTIAL', detail: '2 of 9 stories landed' },
+      { type: 'run.ended', stopReason: 'PARTIAL', detail: '2 of 9 stories passed' },
     ]);
     expect(lines.filter((line) => line.includes('not done'))).toEqual([
       '  not done  6 stories: US-003, US-005 to US-009',
@@ -363,7 +363,7 @@ describe('view', () => {
       { type: 'tests.compared', ...ref, before: 4, after: 3, removed: ['adds'], skipped: [], emptied: [] },
     ];
     const [first, ...rest] = passed('US-001');
-    const end: JournalEntry = { type: 'run.ended', stopReason: 'SUCCESS', detail: '1 of 1 stories landed' };
+    const end: JournalEntry = { type: 'run.ended', stopReason: 'SUCCESS', detail: '1 of 1 stories passed' };
     const landed = frame([created('r1', 1), first!, ...found, ...rest, end]).join('\n');
     expect(landed).toContain('  secret    US-001  k.txt adds a GitHub token\n');
     expect(landed).toContain('  tests     US-001  4 before, 3 after; removed: adds\n');
@@ -615,7 +615,7 @@ describe('ProgressDisplay', () => {
     progress.close();
     progress.close();
     const drawn = (screen.read() as Buffer).toString();
-    expect(drawn).toContain('SUCCESS  1 of 1 stories landed');
+    expect(drawn).toContain('SUCCESS  1 of 1 stories passed');
     expect(drawn.split('SUCCESS')).toHaveLength(2);
   });
 });

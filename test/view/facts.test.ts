@@ -263,7 +263,10 @@ describe('halo top', () => {
           type: 'workers-listed',
           workers: workers === 0 ? [] : [taker],
         });
-        return frameOf(update(known, { type: 'key', key: '3' }), paintPlain).join('\n');
+        return frameOf(
+          ['g', 'w'].reduce((state, key) => update(state, { type: 'key', key }), known),
+          paintPlain,
+        ).join('\n');
       },
     };
   };

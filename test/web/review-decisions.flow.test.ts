@@ -28,7 +28,7 @@ describe('a decision of a review', skipFor(!hasChromium && 'chromium is missing'
     await home.addRun([created('failed01', 2), { type: 'run.started' }, ...failed('US-001'), end]);
     await show('run/failed01/diff', 'Review failed01');
     await page.getByText('The run ended with ATTEMPTS_EXHAUSTED.').waitFor();
-    await page.getByText('Nothing has landed on the branch of this run.').waitFor();
+    await page.getByText('No story of this run has passed.').waitFor();
     expect(await page.locator('main').innerText()).toContain('US-001 failed twice.');
     expect(await page.locator('.fact, main .good, [role=alert]').count()).toBe(0);
     expect(await decisions().count()).toBe(0);
@@ -49,7 +49,7 @@ describe('a decision of a review', skipFor(!hasChromium && 'chromium is missing'
     const question = page.getByRole('dialog', { name: 'Reject US-001 and end the run?' });
     await question
       .getByText(
-        /Commit \w{7} does not land, and run heldrun1 ends with APPROVAL_DENIED\. Commits that have landed stay/,
+        /Commit \w{7} does not land, and run heldrun1 ends with APPROVAL_DENIED\. The commits on its branch stay/,
       )
       .waitFor();
     await page.evaluate(readFileSync(AXE, 'utf8'));

@@ -33,7 +33,7 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
     await link.scrollIntoViewIfNeeded();
     expect(await page.evaluate('scrollY')).toBeGreaterThan(300);
     await link.click();
-    await page.getByRole('log').getByText('3 of 5 stories landed').waitFor();
+    await page.getByRole('log').getByText('3 of 5 stories passed').waitFor();
     expect(await page.evaluate('scrollY')).toBe(0);
   });
 
@@ -89,7 +89,7 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
   it('finds lines of the log of the run, and links to them', async () => {
     await show('run/sample01', 'shop');
     const log = page.getByRole('log');
-    await log.getByText('3 of 5 stories landed').waitFor();
+    await log.getByText('3 of 5 stories passed').waitFor();
     await scrollLog(0);
     await log.getByText('5 stories of shop').waitFor();
     await page.keyboard.press('/');

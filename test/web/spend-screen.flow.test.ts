@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { created, failed, failedWithTests, passed } from '../support/journal.ts';
+import { created, failed, failedWithTests, passed, succeeded } from '../support/journal.ts';
 import { hasChromium } from '../support/network/chromium.ts';
 import { useDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
 
@@ -45,12 +45,20 @@ describe('the screens Spend and Failures', skipFor(!hasChromium && 'chromium is 
     expect(await costs.getByRole('row').nth(1).innerText()).toMatch(
       /^ada\s+\$4\.50[\s\S]*1 of 1\s+100 %\s+1\.0\s+\$4\.50/,
     );
-    const perStory = page.locator('.figures > div', { hasText: 'Cost per landed story' });
-    await perStory.getByText('$5.50 with failed stories / 2 landed').waitFor();
+    const perStory = page.locator('.figures > div', { hasText: 'Cost per passed story' });
+    await perStory.getByText('$5.50 with failed stories / 2 passed').waitFor();
     await page.getByLabel('Model').check();
     await costs.getByText('gpt-5').waitFor();
     await page.getByLabel('90 days').check();
     await page.locator('.figures').getByText('$5.50', { exact: true }).waitFor();
+  });
+
+  it('does not say that stories cost nothing if no model of theirs was metered', async () => {
+    await home.addRun(succeeded('scripted'));
+    await show('spend', 'Spend');
+    await page.getByText('1 of 1 that passed or failed').waitFor();
+    const cost = page.locator('.figures > div').filter({ has: page.getByText('Cost', { exact: true }) });
+    expect(await cost.innerText()).toMatch(/not metered\s+no run used a model through halo/);
   });
 
   it('shows on which repositories and models a person spent, with the keyboard', async () => {

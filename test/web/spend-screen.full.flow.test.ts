@@ -32,12 +32,12 @@ describe('the screens Spend and Failures', skipFor(!hasChromium && 'chromium is 
     await home.addRun([first, { type: 'run.started' }, start!, { ...asked, usage, tokens: 1100 }, ...rest]);
   }
 
-  it('divides the metered cost only by the landed stories that are metered', async () => {
+  it('divides the metered cost only by the passed stories that are metered', async () => {
     await addPaidRun('adasrun1', 'ada', 4.5);
     await addPaidRun('bensrun1', 'ben');
     await show('spend', 'Spend');
-    const figure = page.locator('.figures > div', { hasText: 'Cost per landed story' });
-    await figure.getByText('$4.50 with failed stories / 1 landed; 1 not metered').waitFor();
+    const figure = page.locator('.figures > div', { hasText: 'Cost per passed story' });
+    await figure.getByText('$4.50 with failed stories / 1 passed; 1 not metered').waitFor();
     await figure.getByText('$4.50', { exact: true }).waitFor();
     expect(await page.getByRole('row', { name: /^ben/ }).innerText()).toContain('not metered');
   });

@@ -19,7 +19,7 @@ interface IssueQuery {
   issues: IssueSource;
   runs: IssueRuns;
   settings: Config['issues'];
-  /** Include issues that a run works on or has landed. */
+  /** Include issues that a run works on or has done. */
   again: boolean;
   /** The ids of the only stories to run. */
   stories?: string[] | undefined;
@@ -131,7 +131,7 @@ export function findIssueHold(
 
 const MAX_NAMED = 5;
 
-/** Names issues with what holds them, as in `#7 and #9 (landed by run 0tbq…), #4 (label "halo:done")`. */
+/** Names issues with what holds them, as in `#7 and #9 (done by run 0tbq…), #4 (label "halo:done")`. */
 export function describeHolds(held: readonly { number: number; hold: IssueHold }[]): string {
   const groups = new Map<string, string[]>();
   for (const { number, hold } of held) {
@@ -145,7 +145,7 @@ export function describeHolds(held: readonly { number: number; hold: IssueHold }
 function describeHold(hold: IssueHold): string {
   switch (hold.kind) {
     case 'landed':
-      return `landed by run ${hold.runId}`;
+      return `done by run ${hold.runId}`;
     case 'waiting':
       return `waiting for approval in run ${hold.runId}`;
     case 'open':

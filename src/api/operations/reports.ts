@@ -23,11 +23,11 @@ const costSums = (z: Zod) => ({
 });
 
 const qualitySums = (z: Zod) => ({
-  stories: z.number().int().describe('Stories that landed or failed.'),
+  stories: z.number().int().describe('Stories that passed or failed.'),
   landed: z.number().int(),
-  firstPass: z.number().int().describe('Stories that landed with their first attempt.'),
+  firstPass: z.number().int().describe('Stories that passed with their first attempt.'),
   attempts: z.number().int(),
-  landedMetered: z.number().int().describe('Landed stories whose costs are known, because their models have a price.'),
+  landedMetered: z.number().int().describe('Passed stories whose costs are known, because their models have a price.'),
   costPerLanded: z
     .number()
     .exactOptional()
@@ -103,7 +103,7 @@ export const reportOperations = {
     path: '/v1/reports/quality',
     access: 'read',
     summary:
-      'Returns how many stories landed, with how many attempts, at what cost and how fast, grouped by repository, user, agent, model or day (UTC) of the last attempt.',
+      'Returns how many stories passed, with how many attempts, at what cost and how fast, grouped by repository, user, agent, model or day (UTC) of the last attempt.',
     input: (z) => z.strictObject({ by: z.enum(QUALITY_GROUPS).default('repo'), ...scopeSchema(z) }),
     example: { by: 'agent', since: '2030-01-01T00:00:00Z' },
     output: {

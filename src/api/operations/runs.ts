@@ -194,7 +194,7 @@ export const runOperations = {
     path: '/v1/runs/{runId}/diff',
     access: 'read',
     summary:
-      'Returns a unified diff of what a run or one of its stories landed, or of what an approval would land; for a story that has not landed, of its last attempt.',
+      'Returns a unified diff of the commits of a run or of one of its stories, or of what an approval would land; for a story that has not passed, of its last attempt.',
     input: (z) =>
       z.strictObject({
         story: z.string().optional().describe('The id of a story; absent: the whole run.'),

@@ -114,7 +114,7 @@ export interface BatchRequest extends SubmitOptions {
 export const issuesFields = (z: Zod) => ({
   source: z.string().min(1).max(1000).describe('`github:owner/repo`, `gitlab:group/project` or `gitea:owner/repo`.'),
   label: z.string().max(100).optional().describe('The label of the issues; default: `issues.label`.'),
-  again: z.boolean().optional().describe('Include issues that a run works on or has landed.'),
+  again: z.boolean().optional().describe('Include issues that a run works on or has done.'),
   repo: placeSchema(z),
 });
 

@@ -40,6 +40,6 @@ export async function assertResumable({ state, record, prd, repo, allowDirty }: 
   const { specHash } = record.prd as { specHash?: string };
   if (prd === undefined || parsePrd(prd.bytes, prd.path).specHash === specHash) return;
   throw new HaloError('PRD_CHANGED', `The PRD ${prd.path} differs from the PRD of run ${runId}.`, {
-    hint: `Restore the file, or accept the changes with \`halo resume ${runId} --replan\`, which keeps landed stories.`,
+    hint: `Restore the file, or accept the changes with \`halo resume ${runId} --replan\`, which keeps passed stories.`,
   });
 }

@@ -21,7 +21,7 @@ interface WantedDiff {
 }
 
 /**
- * The diff that a run or one of its stories landed, or that an approval would land; for a failed story, that of its
+ * The diff of the commits of a run or of one of its stories, or that an approval would land; for a failed story, that of its
  * last attempt. The user's repository is not needed. Throws STORY_NOT_FOUND; USAGE and ARTIFACT_UNREADABLE for `since`.
  */
 export async function diffRun(
@@ -50,7 +50,7 @@ function commitOf({ commit, held, approved }: StoryState): string | undefined {
 
 function noDiff({ id, attempts }: StoryState): HaloError {
   const why =
-    attempts === 0 ? 'has not started, so it has no diff' : 'has not landed, and its last attempt left no diff';
+    attempts === 0 ? 'has not started, so it has no diff' : 'has not passed, and its last attempt left no diff';
   return new HaloError('STORY_NOT_FOUND', `Story ${id} ${why}.`);
 }
 

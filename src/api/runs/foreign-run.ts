@@ -58,7 +58,7 @@ async function assertMerged(repo: string, runId: string): Promise<void> {
   if (facts === undefined) return;
   const runs = await listUnmergedRuns(facts.gitDir, facts.head);
   if (!runs.some((run) => run.runId === runId)) return;
-  throw new HaloError('UNLANDED', `The stories that run ${runId} has landed are only on halo/${runId}.`, {
+  throw new HaloError('UNLANDED', `The passed stories of run ${runId} are only on halo/${runId}.`, {
     hint: `Merge halo/${runId} into your branch first, or delete it to start without them.`,
   });
 }

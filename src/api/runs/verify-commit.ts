@@ -147,7 +147,7 @@ async function findRunCommits(store: Store, home: string, runId: string): Promis
   const gitDir = await hostGitDirOf(home, repo);
   const commits = stories.flatMap(({ commit }) => commit ?? []);
   if (commits.length === 0)
-    throw new HaloError('RUN_NOT_FOUND', `Run ${runId} has landed nothing that could be verified.`);
+    throw new HaloError('RUN_NOT_FOUND', `No story of run ${runId} has a commit that could be verified.`);
   return Promise.all(commits.map(async (commit) => ({ commit, gitDir, ...(await readOwn(store, runId, commit)) })));
 }
 

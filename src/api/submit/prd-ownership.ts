@@ -13,7 +13,7 @@ export interface PrdOwnership {
   path: string;
   /** Whether it is a file on this machine with the content that was sent, and belongs to the run. */
   isHere: boolean;
-  /** Whether landed stories may be marked in it. */
+  /** Whether passed stories may be marked in it. */
   mayMark: boolean;
   /** A warning about unexpected marks, or missing ones. */
   warning?: string;

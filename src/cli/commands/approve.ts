@@ -19,7 +19,7 @@ interface Flags {
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Approves the commit of a story that is waiting for approval. The commit that passed the gates lands and the run continues. If other stories have landed since, a worker first merges the commit onto them and runs the gates again. Without --story, approves the result of a run that has ended, so that `halo land` accepts it.',
+      'Approves the commit of a story that is waiting for approval. The commit that passed the gates lands and the run continues. If other stories have passed since, a worker first merges the commit onto them and runs the gates again. Without --story, approves the result of a run that has ended, so that `halo land` accepts it.',
     )
     .argument(...RUN_ARGUMENT)
     .option('--story <id>', 'the story that is waiting')
@@ -86,7 +86,7 @@ function whatNext(state: RunState, { goesOn, landed }: StoryDecisionResult): str
     return `${done} Next: ${commandOf(landingStep(state))}`;
   }
   if (!landed && goesOn) {
-    const why = 'Other stories have landed since. A worker merges the commit, runs the gates again and lands it';
+    const why = 'Other stories have passed since. A worker merges the commit, runs the gates again and lands it';
     return `${why}: halo logs ${runId} -f`;
   }
   if (!goesOn) return `No other story can start yet: halo status ${runId}`;

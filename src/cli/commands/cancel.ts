@@ -13,7 +13,7 @@ See also: halo pause, halo retry`;
 
 export const define = controlCommand({
   description:
-    'Cancels a run (stop reason USER_ABORT), on whatever machine it runs, or one of its stories. With --all, cancels all of your runs that have not ended, after a confirmation. Landed stories stay. When the command returns, nothing else of the run or story will land.',
+    'Cancels a run (stop reason USER_ABORT), on whatever machine it runs, or one of its stories. With --all, cancels all of your runs that have not ended, after a confirmation. Passed stories stay. When the command returns, nothing else of the run or story will land.',
   help: HELP,
   word: 'cancelled',
   all: { verb: 'cancel', select: () => ({ affects: () => true }) },

@@ -39,7 +39,7 @@ export const define: Define = (command, cli) => {
     )
     .option(
       '--quality',
-      'show instead how many stories landed, with how many attempts, at what cost and how fast, by repo (default), user, agent, model or day',
+      'show instead how many stories passed, with how many attempts, at what cost and how fast, by repo (default), user, agent, model or day',
     )
     .option('--json', 'print the report as JSON: by, rows, total, and unreadable (runs whose journal is damaged)')
     .addHelpText('after', HELP)
@@ -115,13 +115,13 @@ async function showQuality({ by = ['repo'], json, run, since }: Flags, cli: Cli)
     operations.reportQuality({ by: group, ...reportScope(defined({ run, since })) }),
   );
   if (json) return cli.printJson(report);
-  if (report.rows.length === 0) await cli.note('No story has landed or failed.');
+  if (report.rows.length === 0) await cli.note('No story has passed or failed.');
   else await cli.print(...qualityTable(report, cli));
   await noteUnreadable(report.unreadable, cli);
 }
 
 function qualityTable({ by, rows, total }: QualityReport, cli: Cli): string[] {
-  const headings = ['STORIES', 'LANDED', 'FIRST ATTEMPT', 'ATTEMPTS', 'COST/LANDED', 'TIME TO LAND'];
+  const headings = ['STORIES', 'PASSED', 'FIRST ATTEMPT', 'ATTEMPTS', 'COST/PASSED', 'TIME TO PASS'];
   const heading = [HEADINGS[by], ...headings].map((text): Cell => ({ text }));
   const body = rows.map(({ key, ...sum }) => qualityCells(key, sum));
   const sum = rows.length > 1 ? [qualityCells('total', total)] : [];

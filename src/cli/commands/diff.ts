@@ -15,17 +15,17 @@ interface Flags extends WantedPatch {
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Shows the changes of a run as a unified diff against its base commit, in your pager. For a story that has not landed, shows the changes of its last attempt. Hidden characters are printed as code points and counted at the end.',
+      'Shows the changes of a run as a unified diff against its base commit, in your pager. For a story that has not passed, shows the changes of its last attempt. Hidden characters are printed as code points and counted at the end.',
     )
     .argument(...RUN_ARGUMENT)
     .option('--story <id>', 'only the changes of this story')
-    .option('--attempt <n>', 'the changes of this attempt, landed or not', parseCount)
+    .option('--attempt <n>', 'the changes of this attempt, whatever its result', parseCount)
     .option(
       '--since <n>',
       'with --story: what changed after the commit of this attempt, which was sent back',
       parseCount,
     )
-    .option('--by-story', 'the changes of each landed story, below a heading')
+    .option('--by-story', 'the changes of each passed story, below a heading')
     .option('--stat', 'only the files, with the number of changed lines')
     .option('--name-only', 'only the names of the files')
     .option('--raw', 'the exact patch, byte for byte, for programs (not on a terminal)')

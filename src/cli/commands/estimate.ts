@@ -53,7 +53,7 @@ async function estimate(given: string | undefined, { repo, json, ...flags }: Fla
   await noteUnreadable(found.unreadable, cli);
 }
 
-/** `3 open stories, estimated from 46 stories of 12 runs with codex and gpt-5; 41 of them landed` */
+/** `3 open stories, estimated from 46 stories of 12 runs with codex and gpt-5; 41 of them passed` */
 function describeStories({ stories, basis, minutes }: PrdEstimate): string {
   const open = `${count(stories, 'open story', 'open stories')}`;
   if (minutes === undefined) return `${open}, no estimate`;
@@ -61,7 +61,7 @@ function describeStories({ stories, basis, minutes }: PrdEstimate): string {
   const used = [agent, model].flatMap((name) => (name === undefined ? [] : [safeLine(name, 60)]));
   const only = used.length === 0 ? '' : ` with ${used.join(' and ')}`;
   const from = `${basis.stories} stories of ${count(basis.runs, 'run', 'runs')}${only}`;
-  return `${open}, estimated from ${from}; ${basis.landed} of them landed`;
+  return `${open}, estimated from ${from}; ${basis.landed} of them passed`;
 }
 
 function count(number: number, one: string, many: string): string {

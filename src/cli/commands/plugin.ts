@@ -26,7 +26,7 @@ export const define: Define = (command, cli) => {
       .command('run')
       .summary('run a PRD and print its result as one JSON document')
       .description(
-        'Runs a PRD as `halo run` does, without progress, and prints one JSON document on stdout: `ok`, `message`, the run, its stop reason, the landed stories and what a person can do next; or `ok: false` with the error.',
+        'Runs a PRD as `halo run` does, without progress, and prints one JSON document on stdout: `ok`, `message`, the run, its stop reason, the passed stories and what a person can do next; or `ok: false` with the error.',
       )
       .argument('[prd]', 'the PRD file, folder of tasks or name, or - for stdin (default: as for halo run)')
       .option('--repo <path>', 'the repository', '.'),
@@ -92,7 +92,7 @@ async function describeRun(operations: Operations, runId: string, end: StopReaso
   const landed = state.stories.flatMap(({ id, progress, commit }) =>
     progress === 'passed' && commit !== undefined ? [{ story: id, commit }] : [],
   );
-  const message = `${end}: ${state.detail ?? `${landed.length} of ${state.stories.length} stories landed`}`;
+  const message = `${end}: ${state.detail ?? `${landed.length} of ${state.stories.length} stories passed`}`;
   const result = { message, runId, stopReason: end, exitStatus: exitCodeOf(end), landed };
   return { ok: end === 'SUCCESS', action: 'run', ...result, next: toCommands(nextSteps(state)), dir };
 }

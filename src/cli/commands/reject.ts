@@ -16,7 +16,7 @@ interface Flags extends FeedbackFlags {
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Rejects the commit of a story that is waiting for approval. The run ends with APPROVAL_DENIED; landed stories stay. Without --story, rejects the result of a run that has ended: `halo land` then refuses it. With feedback, the story starts again instead, with the feedback in its prompt; its commit may also have landed on the branch of the run.',
+      'Rejects the commit of a story that is waiting for approval. The run ends with APPROVAL_DENIED; passed stories stay. Without --story, rejects the result of a run that has ended: `halo land` then refuses it. With feedback, the story starts again instead, with the feedback in its prompt; its commit may also have landed on the branch of the run.',
     )
     .argument(...RUN_ARGUMENT)
     .option('--story <id>', 'the story that is waiting')

@@ -14,7 +14,7 @@ interface Flags extends SettingsFlags, AllFlags {
 export const define: Define = (command, cli) => {
   const described = command
     .description(
-      'Resumes a paused run. If the PRD file has changed since, --replan is required: landed stories stay, changed and new stories are implemented, and removed stories are dropped. With --replan, a run that has ended continues as well. With --all, resumes all of your paused runs, after a confirmation.',
+      'Resumes a paused run. If the PRD file has changed since, --replan is required: passed stories stay, changed and new stories are implemented, and removed stories are dropped. With --replan, a run that has ended continues as well. With --all, resumes all of your paused runs, after a confirmation.',
     )
     .argument(...RUN_ARGUMENT)
     .option('--replan [prd]', 'use the current PRD file, or another one (- for stdin)');

@@ -25,7 +25,7 @@ interface Flags extends SettingsFlags {
 
 export const define = controlCommand<Flags>({
   description:
-    'Continues a run that has ended: stories that failed, were cancelled or need a human get new attempts; landed stories stay. The run keeps its settings: only -c changes them. With --story, retries one such story, also in an active run. With --all, retries all of your runs that failed since a time, after a confirmation.',
+    'Continues a run that has ended: stories that failed, were cancelled or need a human get new attempts; passed stories stay. The run keeps its settings: only -c changes them. With --story, retries one such story, also in an active run. With --all, retries all of your runs that failed since a time, after a confirmation.',
   help: HELP,
   word: 'retried',
   options: (command) =>

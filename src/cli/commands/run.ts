@@ -41,7 +41,7 @@ export const define: Define = (command, cli) => {
     addSettingOptions(
       command
         .description(
-          'Runs a PRD against a git repository and follows it to the end; queue, worker and progress display are in this one process. Stories land on the branch halo/<runId>. Your checkout is not changed until `halo land`, except for the marks of landed stories in the PRD file.',
+          'Runs a PRD against a git repository and follows it to the end; queue, worker and progress display are in this one process. Stories land on the branch halo/<runId>. Your checkout is not changed until `halo land`, except for the marks of passed stories in the PRD file.',
         )
         .argument(
           '[prd]',
@@ -88,7 +88,7 @@ lines, and the last line is the run directory.
 Exit codes:
   0 every story landed     1 infrastructure         2 wrong usage     3 no story can start
   4 needs a human          5 something is missing   6 cannot start    10 a story failed
-  11 a story used up its attempts    12 some stories landed    130 stopped by Ctrl-C
+  11 a story used up its attempts    12 some stories passed    130 stopped by Ctrl-C
 
 See also: halo submit, halo status, halo land`;
 

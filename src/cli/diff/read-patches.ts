@@ -20,7 +20,7 @@ interface Patches {
 }
 
 /**
- * The patch of a run or, by story, those of its landed stories. For a story: its landed commit, or the patch of
+ * The patch of a run or, by story, those of its passed stories. For a story: its landed commit, or the patch of
  * `attempt` if that is given or the story has not landed. Throws STORY_NOT_FOUND, ARTIFACT_UNREADABLE, USAGE.
  */
 export async function readPatches(operations: Operations, runId: string, wanted: WantedPatch): Promise<Patches> {
@@ -41,7 +41,7 @@ export async function readPatches(operations: Operations, runId: string, wanted:
     const patch = await operations.readDiff({ runId: state.runId });
     const stuck = state.stories.find(({ progress, attempts }) => progress === 'failed' && attempts > 0);
     if (patch.length > 0 || stuck === undefined) return { patches: [{ patch }] };
-    const note = `nothing landed; changes of ${safeLine(stuck.id)}: halo diff ${state.runId} --story ${printableShellWord(stuck.id)}`;
+    const note = `nothing passed; changes of ${safeLine(stuck.id)}: halo diff ${state.runId} --story ${printableShellWord(stuck.id)}`;
     return { patches: [], note };
   }
   const story = id === undefined ? attemptOf(state, wanted).story : storyOf(state, id);
@@ -88,12 +88,12 @@ async function patchOf(
   });
 }
 
-/** E.g. `not landed: attempt 3 of 3, GATE_FAILED`. */
+/** E.g. `not passed: attempt 3 of 3, GATE_FAILED`. */
 function describeAttempt({ story, attempt }: StoryAttempt): string {
   const isLast = attempt === story.attempts;
   const how = isLast ? endOf(story) : '';
-  const landed = isLast && story.commit !== undefined ? 'landed' : 'not landed';
-  return `${landed}: attempt ${attempt} of ${story.attempts}${how}`;
+  const result = isLast && story.commit !== undefined ? 'passed' : 'not passed';
+  return `${result}: attempt ${attempt} of ${story.attempts}${how}`;
 }
 
 function endOf({ progress, stopReason }: StoryState): string {

@@ -76,7 +76,7 @@ export function addSourceOptions(command: Command): Command {
   return command
     .option('--source <forge>', 'work on issues: github[:owner/repo], gitlab:group/project or gitea:owner/repo')
     .option('--label <label>', 'the label of these issues (default: issues.label, which is halo)')
-    .option('--again', 'with --source: work on issues again that a run works on or has landed');
+    .option('--again', 'with --source: work on issues again that a run works on or has done');
 }
 
 /** Throws USAGE for options that --source excludes, and for --label and --again without it. */

@@ -105,7 +105,7 @@ interface PrdFileProgress extends NamedPrd {
   project: string;
   done: number;
   total: number;
-  /** Stories that have started but not landed, according to the file, and those that the newest run is executing. */
+  /** Stories that have started but not passed, according to the file, and those that the newest run is executing. */
   active: StoryName[];
   /** The story that the next run starts with: a started one, else the one with the lowest priority. */
   next: StoryName | undefined;

@@ -119,7 +119,7 @@ export class StopControl {
 
   private async cancel(runId: string): Promise<void> {
     const done = this.options.operations.cancel({ runId });
-    this.print('stopping: the running attempt is aborted, landed stories stay. Ctrl-C again exits immediately.');
+    this.print('stopping: the running attempt is aborted, passed stories stay. Ctrl-C again exits immediately.');
     await done;
   }
 

@@ -213,7 +213,7 @@ export const HaloToml = z.strictObject({
   prd: z.strictObject({
     write_back: key(
       z.boolean({ error: 'must be true or false' }),
-      ['true or false', true, 'Mark landed stories as done [in the PRD file](prd.md#progress-in-the-file).'],
+      ['true or false', true, 'Mark passed stories as done [in the PRD file](prd.md#progress-in-the-file).'],
       tighten([true, false]),
     ),
     criteria: key(

@@ -89,7 +89,7 @@ export const LandTable = z.strictObject({
     [
       'word',
       'branch',
-      '`branch`: leave the commits on the branch of the run; `ff`: fast-forward the branch of the checkout when all stories have landed and nothing in them is [flagged](commands.md#halo-land-runid); `worktree`: check them out in `<HALO_HOME>/worktrees/<runId>` when all stories have landed; `pr`: push the branch of the run and open a [pull request](pull-requests.md).',
+      '`branch`: leave the commits on the branch of the run; `ff`: fast-forward the branch of the checkout when all stories have passed and nothing in them is [flagged](commands.md#halo-land-runid); `worktree`: check them out in `<HALO_HOME>/worktrees/<runId>` when all stories have passed; `pr`: push the branch of the run and open a [pull request](pull-requests.md).',
     ],
     needsRight('land', ['branch']),
   ),

@@ -50,7 +50,7 @@ export const FAILPOINTS = {
   'story.ended.after': 'the verdict is in the journal; nothing after it is done',
   'close.before': 'nothing of the attempt is cleaned up',
   'close.after': 'everything of the attempt is cleaned up',
-  'write-back.before': 'the user’s PRD file has no mark for the landed story',
+  'write-back.before': 'the user’s PRD file has no mark for the passed story',
   'write-back.written': 'the new PRD file is next to the old one',
   'write-back.after': 'the PRD file is up to date',
   'enqueue.before': 'the next job is planned, not queued',

@@ -1,6 +1,6 @@
 /** Why a run or a story ended. A closed list: exit codes are the process contract, meanings feed the docs. */
 export const STOP_REASONS = {
-  SUCCESS: { exit: 0, meaning: 'Every story has landed.' },
+  SUCCESS: { exit: 0, meaning: 'Every story has passed.' },
   NOTHING_RUNNABLE: { exit: 3, meaning: 'The PRD contains no story that can start.' },
   NEEDS_HUMAN: { exit: 4, meaning: 'A story cannot continue before a person answers, approves or decides.' },
   APPROVAL_DENIED: { exit: 4, meaning: 'A user rejected the story or the run.' },
@@ -24,7 +24,7 @@ export const STOP_REASONS = {
   BUDGET_EXCEEDED: { exit: 10, meaning: 'The budget of money or tokens is used up.' },
   CIRCUIT_OPEN: { exit: 10, meaning: 'Too many failures of one kind; the circuit breaker is open.' },
   ATTEMPTS_EXHAUSTED: { exit: 11, meaning: 'A story failed in each of its attempts.' },
-  PARTIAL: { exit: 12, meaning: 'Some stories landed, some did not.' },
+  PARTIAL: { exit: 12, meaning: 'Some stories passed, some did not.' },
   USER_ABORT: { exit: 130, meaning: 'A user stopped the run.' },
   INFRASTRUCTURE: { exit: 1, meaning: 'Docker, Redis, git or the disk failed, and retries did not help.' },
   UNKNOWN_ERROR: { exit: 1, meaning: 'A bug in halo.' },

@@ -130,7 +130,7 @@ function takeFeedback(story: StoryState, event: ControlEvent & { type: 'feedback
 }
 
 /**
- * Keeps landed stories and skips removed ones; the order is that of the new PRD. What it has as done or left out is so. The
+ * Keeps passed stories and skips removed ones; the order is that of the new PRD. What it has as done or left out is so. The
  * others keep their state, which may be the work of a person, unless their text has changed.
  */
 function replan(state: RunState, { by, prd, prdPath, changed }: ControlEvent & { type: 'run.replanned' }): RunState {

@@ -40,9 +40,9 @@ export interface RunEvents extends PullEvents {
   'run.landed': { branch: string; from: string; to: string; by?: string };
   /** Retention removes the artifacts of the ended run, of so many bytes; `by`: a user, or `retention`. */
   'run.pruned': { by: string; bytes: number };
-  /** These stories have landed but could not be marked in the PRD file. */
+  /** These stories have passed but could not be marked in the PRD file. */
   'marks.failed': { stories: string[]; reason: string };
-  /** The PRD file marks all landed stories again. */
+  /** The PRD file marks all passed stories again. */
   'marks.caught_up': unknown;
   /** The run's breaker opened: no story of it is started. */
   'breaker.opened': { reason: string };
@@ -112,7 +112,7 @@ export const RUN_EVENTS: EventRows<RunEvents> = {
   'marks.failed': { is: ['changes', 'audited'], lines: (event) => runLine('warn', 'NOT MARKED', unmarkedText(event)) },
   'marks.caught_up': {
     is: ['changes'],
-    lines: () => runLine('plain', 'MARKED', 'the PRD file marks all landed stories'),
+    lines: () => runLine('plain', 'MARKED', 'the PRD file marks all passed stories'),
   },
   'breaker.opened': {
     is: ['changes', 'audited', 'wakes', 'operator'],

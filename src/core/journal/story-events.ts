@@ -71,7 +71,7 @@ export interface StoryEvents {
   'breaker.held': { key: string; why: string; notBefore: string } & AttemptRef;
   /** The attempt changed a shared breaker: it opened it, is its trial (`half-open`), or closed it. `why`: if it opened it. */
   'breaker.changed': { key: string; status: Breaker['status']; why?: string } & AttemptRef;
-  /** Other stories landed first: `commit` was merged onto `onto` as `merged`, whose gates run again. */
+  /** Other stories passed first: `commit` was merged onto `onto` as `merged`, whose gates run again. */
   'story.merged': { commit: string; onto: string; merged: string } & AttemptRef;
   /** A commit landed, but its proof could not be attached as a note. */
   'note.failed': { commit: string; reason: string } & AttemptRef;

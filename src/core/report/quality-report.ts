@@ -30,13 +30,13 @@ export interface StoryResult {
 
 /** Figures of the stories of a group. */
 export interface QualitySum {
-  /** Stories that landed or failed. */
+  /** Stories that passed or failed. */
   stories: number;
   landed: number;
-  /** Stories that landed with their first attempt. */
+  /** Stories that passed with their first attempt. */
   firstPass: number;
   attempts: number;
-  /** Landed stories whose costs are known. */
+  /** Passed stories whose costs are known. */
   landedMetered: number;
   /** What the stories cost whose costs are known, divided by those of them that landed; absent if none of them landed. */
   costPerLanded?: number;

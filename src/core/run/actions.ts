@@ -227,7 +227,7 @@ export function canApprove(run: RunState, story?: StoryState): Allowed {
     return landRefused(`Run ${runId} has not ended.`, 'Wait for its end, then approve or reject it.');
   const nothing = 'there is nothing to approve or reject.';
   if (dry) return landRefused(`Run ${runId} is a dry run: ${nothing}`);
-  if (tip === repo.base) return landRefused(`Run ${runId} has landed no story: ${nothing}`);
+  if (tip === repo.base) return landRefused(`No story of run ${runId} has passed: ${nothing}`);
   return landed === undefined || landRefused(`Run ${runId} is on ${landed.branch} already: ${nothing}`);
 }
 
@@ -248,7 +248,7 @@ export function canLand(run: RunState, needsApproval = run.needsApproval === tru
     return landRefused(`Run ${runId} is a dry run: it has changed nothing.`, 'Run the PRD again without --dry-run.');
   if (tip === repo.base)
     return landRefused(
-      `Run ${runId} has landed no story: there is nothing to land.`,
+      `No story of run ${runId} has passed: there is nothing to land.`,
       `Run \`halo logs ${runId}\` to see why. To land an earlier run, name it: \`halo ls --repo .\` lists them.`,
     );
   return scratch ? importGone(runId, landRefused) : isApproved(run, { needsApproval });
@@ -281,7 +281,7 @@ export function canOpenPull(run: RunState): Allowed {
   if (dry) return landRefused(`Run ${runId} lands nothing: there is nothing to open a pull request for.`);
   if (scratch) return importGone(runId, landRefused);
   if (tip === repo.base)
-    return landRefused(`Run ${runId} has landed no story: there is nothing to open a pull request for.`, status);
+    return landRefused(`No story of run ${runId} has passed: there is nothing to open a pull request for.`, status);
   if (landed !== undefined)
     return landRefused(`Run ${runId} is on ${safeLine(landed.branch)} already: nothing is left to merge.`, status);
   return isApproved(run, { needsApproval: false });

@@ -149,7 +149,7 @@ function endOf(state: RunState): RunEnd {
     const failures = stuck
       .map(({ id, stopReason, progress }) => `; ${id}: ${stopReason ?? PROGRESS[progress].word}`)
       .join('');
-    const verb = state.dry ? 'described' : 'landed';
+    const verb = state.dry ? 'described' : 'passed';
     const detail = `${landed} of ${stories.length} stories ${verb}${failures}${waiting}`;
     return { stopReason: 'PARTIAL', detail, ...(first && { story: first.id }) };
   }
@@ -174,7 +174,7 @@ function endAfterAll(stories: StoryState[], landed: number, { dry: isDry, planni
   const left = stories.filter((story) => story.progress === 'cancelled').length;
   if (left > 0 && landed === 0) return { stopReason: 'USER_ABORT', detail: 'what was left of it was cancelled' };
   if (left > 0) {
-    return { stopReason: 'PARTIAL', detail: `${landed} of ${stories.length} stories landed, ${left} cancelled` };
+    return { stopReason: 'PARTIAL', detail: `${landed} of ${stories.length} stories passed, ${left} cancelled` };
   }
   if (landed > 0 && isPlanning) return { stopReason: 'SUCCESS', detail: 'the agent has answered with a plan' };
   const done = stories.filter((story) => story.progress === 'done').length;
@@ -201,9 +201,9 @@ interface Counts {
 
 /** Describes how the stories were done, unless each of them landed a commit. */
 function describeSuccess(all: number, { landed, unchanged, done }: Counts): string {
-  if (landed === all && unchanged === 0) return `${landed} of ${all} stories landed`;
+  if (landed === all && unchanged === 0) return `${landed} of ${all} stories passed`;
   const parts = [
-    [landed - unchanged, 'landed'],
+    [landed - unchanged, 'passed'],
     [unchanged, 'needed no change'],
     [done, 'done before'],
     [all - landed - done, 'skipped'],

@@ -46,7 +46,7 @@ export const PROGRESS = {
     ...{ issue: 'running', is: ['measured', 'undecided', 'begun'] },
   },
   passed: {
-    ...{ group: 'done', mark: '✓', tone: 'good', word: 'passed', says: 'has landed' },
+    ...{ group: 'done', mark: '✓', tone: 'good', word: 'passed', says: 'has passed' },
     ...{ issue: 'landed', is: ['measured'], verdict: true },
   },
   failed: {

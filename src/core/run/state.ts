@@ -42,7 +42,7 @@ export interface Approval {
   by: string;
 }
 
-/** Landed stories that could not be marked as done in the PRD file, and why. */
+/** Passed stories that could not be marked as done in the PRD file, and why. */
 export interface Unmarked {
   stories: string[];
   reason: string;
@@ -226,7 +226,7 @@ export interface RunState extends Submission, RunFailures, PullState, ModelUse {
   landed?: { branch: string; to: string };
   /** When retention removed the artifacts that existed then (ISO 8601), and who asked for it. */
   pruned?: { at: string; by: string };
-  /** Landed stories that could not be marked in the PRD file. */
+  /** Passed stories that could not be marked in the PRD file. */
   unmarked?: Unmarked;
   /** Set unless the last story that needed a snapshot has one: it is being made, or `reason` says why there is none. */
   snapshot?: { state: 'building' | 'refused'; story: string; reason?: string };

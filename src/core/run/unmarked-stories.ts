@@ -2,11 +2,11 @@ import type { Unmarked } from './state.ts';
 
 const MAX_NAMED_STORIES = 5;
 
-/** Describes landed stories that are not marked in the PRD file. Not safe to print. */
+/** Describes passed stories that are not marked in the PRD file. Not safe to print. */
 export function unmarkedText({ stories, reason }: Unmarked): string {
   const more = stories.length - MAX_NAMED_STORIES;
   const named = `${stories.slice(0, MAX_NAMED_STORIES).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
-  return `${named} landed, but the PRD file could not be marked: ${reason}`;
+  return `${named} passed, but the PRD file could not be marked: ${reason}`;
 }
 
 /** The same with advice, for the end of a run. */

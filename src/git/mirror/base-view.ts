@@ -9,7 +9,7 @@ import { readMirrorFormat } from './mirror.ts';
 import { assertObjectId } from '../process/git-output.ts';
 import { retry } from '../../lib/async.ts';
 
-/** Each landed story adds a pack to the view of the next one; git searches all packs of a repository. */
+/** Each passed story adds a pack to the view of the next one; git searches all packs of a repository. */
 const MAX_PACKS = 20;
 /** Views kept per repository; the least recently used are removed first. Attempts have their own links. */
 const MAX_VIEWS = 32;

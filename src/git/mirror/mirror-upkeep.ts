@@ -42,7 +42,7 @@ function heldOf(mirrorDir: string): string {
   return join(dirname(mirrorDir), 'held.git');
 }
 
-/** Each landed story adds a pack, and git searches all of them. */
+/** Each passed story adds a pack, and git searches all of them. */
 const MANY_PACKS = 40;
 
 /**

@@ -73,7 +73,7 @@ export const runViewSchema = z.object({
   ...head,
   detail: state.shape.detail,
   repo: z.string().describe('Path or URL of the repository.'),
-  branch: z.string().describe('The branch of the run: one commit per landed story.'),
+  branch: z.string().describe('The branch of the run: one commit per passed story.'),
   paused: z.boolean(),
   heldBy: state.shape.heldBy,
   workers: z.number().int().describe('Workers that would take its stories. 0: a person must start one.'),

@@ -113,7 +113,7 @@ export function progressText(state: RunState, events: readonly JournalEvent[]): 
   const landed = state.stories.filter((story) => story.progress === 'passed').length;
   const under = state.stories.filter((story) => story.progress === 'in_progress').map(({ id }) => safeLine(id));
   const inProgress = under.length === 0 ? '' : ` In progress: ${under.join(', ')}.`;
-  const head = `# Progress: ${safeLine(state.project)}\n\nRun ${state.runId}: ${landed} of ${state.stories.length} stories landed.${inProgress}\n`;
+  const head = `# Progress: ${safeLine(state.project)}\n\nRun ${state.runId}: ${landed} of ${state.stories.length} stories passed.${inProgress}\n`;
   const titles = new Map(state.stories.map((story) => [story.id, story.title]));
   return (
     head +

@@ -21,7 +21,7 @@ export const SPEND_GROUPS = {
 export type SpendGroup = keyof typeof SPEND_GROUPS;
 
 const COSTS = ['Cost', 'Runs', 'Attempts', 'Input tokens', 'Output tokens'];
-const RESULTS = ['Landed', 'At first attempt', 'Attempts per story', 'Cost per landed', 'Time to land'];
+const RESULTS = ['Passed', 'At first attempt', 'Attempts per story', 'Cost per passed story', 'Time to pass'];
 
 interface CostTableProps {
   by: SpendGroup;

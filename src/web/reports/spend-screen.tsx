@@ -77,26 +77,29 @@ function Totals({ daily, total }: { daily: CostReport; total: QualitySum | undef
   const [most] = [...people].filter(([, usd]) => usd > 0).sort(([, a], [, b]) => b - a);
   return (
     <dl class="figures six">
-      <Figure
-        name="Cost"
-        value={daily.total.runs === 0 ? formatUsd(0) : costText(daily.total.usage.costUsd)}
-        more={`${daily.total.runs} ${daily.total.runs === 1 ? 'run' : 'runs'}`}
-      />
+      <Figure name="Cost" {...costFigure(daily.total, total)} />
       <Figure
         name="Spent most"
         value={most === undefined ? '-' : safeText(most[0])}
         {...(most !== undefined && { more: formatUsd(most[1]) })}
       />
-      <Figure name="Landed" value={shareText(total?.landed, total)} {...landedOf(total)} />
-      <Figure name="Landed at first attempt" value={shareText(total?.firstPass, total)} {...attemptsOf(total)} />
-      <Figure name="Cost per landed story" value={usdText(total?.costPerLanded)} {...costOf(total)} />
-      <Figure name="Time to land (median)" value={minutesText(total?.minutesToLand)} />
+      <Figure name="Passed" value={shareText(total?.landed, total)} {...landedOf(total)} />
+      <Figure name="Passed at first attempt" value={shareText(total?.firstPass, total)} {...attemptsOf(total)} />
+      <Figure name="Cost per passed story" value={usdText(total?.costPerLanded)} {...costOf(total)} />
+      <Figure name="Time to pass (median)" value={minutesText(total?.minutesToLand)} />
     </dl>
   );
 }
 
+/** Costs are only of runs whose agents used a model through halo; the other figures are of all runs. */
+function costFigure({ runs, usage }: CostReport['total'], results: QualitySum | undefined) {
+  if (runs > 0) return { value: costText(usage.costUsd), more: `${runs} ${runs === 1 ? 'run' : 'runs'} with a model` };
+  const isMetered = !results?.stories;
+  return { value: isMetered ? formatUsd(0) : costText(undefined), more: 'no run used a model through halo' };
+}
+
 function landedOf(total: QualitySum | undefined): { more?: string } {
-  return total?.stories ? { more: `${total.landed} of ${total.stories} that landed or failed` } : {};
+  return total?.stories ? { more: `${total.landed} of ${total.stories} that passed or failed` } : {};
 }
 
 function attemptsOf(total: QualitySum | undefined): { more?: string } {
@@ -105,12 +108,12 @@ function attemptsOf(total: QualitySum | undefined): { more?: string } {
     : {};
 }
 
-/** How the cost per landed story is computed. */
+/** How the cost per passed story is computed. */
 function costOf(total: QualitySum | undefined): { more?: string } {
   if (total?.costPerLanded === undefined) return {};
   const { costPerLanded, landedMetered, landed } = total;
   const others = landed - landedMetered;
-  const cost = `${formatUsd(costPerLanded * landedMetered)} with failed stories / ${landedMetered} landed`;
+  const cost = `${formatUsd(costPerLanded * landedMetered)} with failed stories / ${landedMetered} passed`;
   return { more: others === 0 ? cost : `${cost}; ${others} not metered` };
 }
 

@@ -203,7 +203,7 @@ export function askToReject(runId: string, story: string | undefined, commit = '
     return `Reject the result of run ${runId}?\nIt cannot be landed then, and retention may remove the run.`;
   return [
     `Reject ${safeText(story)} and end the run?`,
-    `Commit ${commit.slice(0, 7)} does not land, and run ${runId} ends with APPROVAL_DENIED. Commits that have landed stay on its branch.`,
+    `Commit ${commit.slice(0, 7)} does not land, and run ${runId} ends with APPROVAL_DENIED. The commits on its branch stay.`,
     'To have it changed instead, go back, comment on it and send it back: the story starts again.',
   ].join('\n');
 }

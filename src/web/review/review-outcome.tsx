@@ -9,8 +9,7 @@ import { EmptyState } from '../page/page-parts.tsx';
 
 /** Why a run or story has nothing to review; undefined: its diff can be read. */
 export function describeNothing(state: RunState, story: StoryState | undefined): string | undefined {
-  if (story === undefined)
-    return state.tip === state.repo.base ? 'Nothing has landed on the branch of this run.' : undefined;
+  if (story === undefined) return state.tip === state.repo.base ? 'No story of this run has passed.' : undefined;
   const { id, progress, attempts, commit, held, approved } = story;
   if ((commit ?? held ?? approved) !== undefined) return undefined;
   if (isUnchanged(story)) return `${id} passed without a change: the repository already fulfilled it.`;
@@ -56,8 +55,7 @@ function outcomeOfRun({ status, stopReason = 'UNKNOWN_ERROR', detail }: RunState
 
 function outcomeOfStory(story: StoryState): Outcome | undefined {
   const { id, progress, commit, attempts, stopReason, summary, held } = story;
-  const stays =
-    commit === undefined ? 'Nothing of it has landed.' : 'Its earlier commit stays on the branch of the run.';
+  const stays = commit === undefined ? 'It has no commit yet.' : 'Its earlier commit stays on the branch of the run.';
   const text = summary === undefined ? stays : `${summary}\n${stays}`;
   if (isRejected(story)) return { tone: 'bad', title: `${id} was rejected.`, text };
   if (progress === 'failed')

@@ -75,7 +75,7 @@ interface StoryDecisionRequest {
 }
 
 /**
- * Lands exactly the commit that waits for approval, and continues the run. If other stories have landed since, records the
+ * Lands exactly the commit that waits for approval, and continues the run. If other stories have passed since, records the
  * approval; then a worker merges the commit, runs its gates again and lands it. Safe to repeat.
  * Throws UNCONFIRMED, STORY_NOT_FOUND, LAND_REFUSED if nothing waits for approval, CONFLICT if someone else moved the branch.
  */

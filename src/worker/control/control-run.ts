@@ -67,7 +67,7 @@ export async function resumeRun(keeper: RunKeeper, request: ControlRequest): Pro
 }
 
 /**
- * Cancels a run immediately. Landed stories stay; when this resolves, no other story lands. Throws CONTROL_REFUSED for a run
+ * Cancels a run immediately. Passed stories stay; when this resolves, no other story lands. Throws CONTROL_REFUSED for a run
  * that has ended for another reason.
  */
 export async function cancelRun(keeper: RunKeeper, { runId, by }: ControlRequest): Promise<ControlResult> {
@@ -115,7 +115,7 @@ export async function cancelStory(keeper: RunKeeper, request: ControlRequest, st
         assertAllowed(canControl(state, 'cancel'));
         const landed = await tryRecoverLanded(keeper, { state, stories: [story], config });
         if (landed.length > 0)
-          return { ...unchanged([story.id], `Story ${story.id} has landed: ${nothing}`), entries: landed };
+          return { ...unchanged([story.id], `Story ${story.id} has passed: ${nothing}`), entries: landed };
         return {
           entries: [{ type: 'story.cancelled', by, ...attemptRef }],
           says: `Story ${story.id} is cancelled; the run continues without it.`,
@@ -136,7 +136,7 @@ export async function cancelStory(keeper: RunKeeper, request: ControlRequest, st
 
 /**
  * Retries an ended run, or the failed stories of an open run, with fresh attempts, and with `newTests` without the tests
- * that earlier attempts have locked. Landed stories stay. Throws STORY_NOT_FOUND, and CONTROL_REFUSED if there is nothing to retry.
+ * that earlier attempts have locked. Passed stories stay. Throws STORY_NOT_FOUND, and CONTROL_REFUSED if there is nothing to retry.
  */
 export async function retryRun(
   keeper: RunKeeper,
@@ -197,5 +197,5 @@ function storiesInProgress({ stories }: RunState): string[] {
 function landedText({ runId, stories }: RunState, settled: readonly JournalEntry[]): string {
   const known = stories.filter(({ progress }) => progress === 'passed').map(({ id }) => id);
   const landed = [...known, ...settled.flatMap((entry) => (entry.type === 'story.ended' ? [entry.story] : []))];
-  return landed.length === 0 ? 'no story has landed' : `landed stories are on halo/${runId}: ${landed.join(', ')}`;
+  return landed.length === 0 ? 'no story has passed' : `passed stories are on halo/${runId}: ${landed.join(', ')}`;
 }

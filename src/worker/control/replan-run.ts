@@ -37,7 +37,7 @@ export async function resumeUnchanged(keeper: RunKeeper, request: ControlRequest
 }
 
 /**
- * Continues a run with the current PRD, even after its end. Landed stories stay, changed and new stories run, removed
+ * Continues a run with the current PRD, even after its end. Passed stories stay, changed and new stories run, removed
  * stories are dropped. Throws CONTROL_REFUSED, and PRD_INVALID and PRD_UNREADABLE for the file.
  */
 export async function replanRun(
@@ -125,7 +125,7 @@ function assertUnchanged(before: Prd, now: Prd, { runId, prdPath }: RunState): v
   if (before.specHash === now.specHash) return;
   const what = textOf(comparePrds(before, now), 'other texts, priorities or order');
   throw new HaloError('CONTROL_REFUSED', `The PRD ${prdPath} differs from the PRD of run ${runId}: ${what}.`, {
-    hint: `Use it with \`halo resume ${runId} --replan\`, which keeps landed stories, or restore the file.`,
+    hint: `Use it with \`halo resume ${runId} --replan\`, which keeps passed stories, or restore the file.`,
   });
 }
 

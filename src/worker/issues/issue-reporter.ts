@@ -23,7 +23,7 @@ const LEASE_MS = 20_000;
 /** After a failure, doubled up to the maximum. */
 const MIN_BACKOFF_MS = 15_000;
 const MAX_BACKOFF_MS = 30 * 60_000;
-/** How often the default branch is searched for the commits of landed stories. */
+/** How often the default branch is searched for the commits of passed stories. */
 const CLOSE_EVERY_MS = 5 * 60_000;
 const MAX_WHY = 500;
 /** After the end of a run, nothing is reported any more, for example to issues that fail. */

@@ -47,7 +47,7 @@ const SHOWN: readonly JournalEvent['type'][] = [
 
 /**
  * Keeps the pull requests of runs with `land.mode = "pr"` as their journals say: pushes the branch of the run and the
- * proofs of its commits, opens a draft when the first story has landed, and marks it as ready when the run has ended. What
+ * proofs of its commits, opens a draft when the first story has passed, and marks it as ready when the run has ended. What
  * to send follows from the journal. After kill -9 at any point, the pull request is looked for before one is opened.
  */
 export class PullRequester implements FeedConsumer {

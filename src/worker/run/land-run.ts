@@ -104,7 +104,7 @@ interface RunToLand {
   prdIsHere: boolean;
 }
 
-/** Changed PRDs do not prevent it, because halo marks landed stories in them and moves finished ones. */
+/** Changed PRDs do not prevent it, because halo marks passed stories in them and moves finished ones. */
 async function fastForwardCheckout(repo: RunRepo, { runId, tip, prdPath, prdIsHere }: RunToLand): Promise<LandedRun> {
   const facts = await inspectRunRepo(repo);
   const { root, gitDir } = facts;

@@ -17,7 +17,7 @@ import { readRun, type RunInputs } from './read-run.ts';
 import { replaceFile } from '../repository/replace-file.ts';
 
 /**
- * Marks landed stories as done in the user's PRD file, if it is on this machine, and started stories as in progress, if the
+ * Marks passed stories as done in the user's PRD file, if it is on this machine, and started stories as in progress, if the
  * file has a field for that. Safe to repeat. Never throws: if the file cannot be updated, that becomes an event of the run.
  */
 export async function markPrdProgress(keeper: RunKeeper, run: Pick<RunInputs, 'runId' | 'config'>): Promise<void> {
@@ -55,7 +55,7 @@ function isBelow(path: string, folder: string): boolean {
 
 const GONE = 'it no longer contains them: their ids or, without ids, their texts have changed';
 
-/** Records only landed stories; a missing in-progress mark has no effect on later runs. */
+/** Records only passed stories; a missing in-progress mark has no effect on later runs. */
 async function recordMarkFailure(keeper: RunKeeper, runId: string, error: unknown): Promise<void> {
   const stories = (await keeper.store.readState(runId)).stories.filter(hasLanded).map(({ id }) => id);
   await recordUnmarked(keeper, runId, stories.length === 0 ? undefined : { stories, reason: reasonOf(error) });

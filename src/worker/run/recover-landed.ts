@@ -29,7 +29,7 @@ export function wasBegun(story: StoryState): boolean {
 }
 
 /**
- * The missing journal entries of landed stories, found on the run's branch: a worker may have died between landing a story
+ * The missing journal entries of passed stories, found on the run's branch: a worker may have died between landing a story
  * and recording it. Call it in the transaction that appends the entries.
  */
 export async function recoverLanded(
@@ -71,7 +71,7 @@ export async function tryRecoverLanded(
     const hostGitDir = await hostGitDirOf(keeper.home, state.repo);
     return await recoverLanded(keeper, { ...request, stories: stories.filter(wasBegun), hostGitDir });
   } catch (error) {
-    keeper.log.warn({ runId: state.runId, err: error }, 'landed stories could not be looked up');
+    keeper.log.warn({ runId: state.runId, err: error }, 'passed stories could not be looked up');
     return [];
   }
 }

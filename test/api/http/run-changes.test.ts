@@ -8,7 +8,7 @@ import { advanceUntil } from '../../support/advance-until.ts';
 
 const OWNER = 'the-token-of-the-server';
 const [OLD, NEW] = ['0tbq1aaaaaaaaaaa', '0tbq2bbbbbbbbbbb'];
-const END = { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '0 of 1 stories landed' } as const;
+const END = { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '0 of 1 stories passed' } as const;
 
 let home: ScriptedHome;
 let served: Served;

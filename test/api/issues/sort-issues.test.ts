@@ -90,7 +90,7 @@ describe('the description of held issues', () => {
         { number: 11, hold: { kind: 'waiting', runId: 'r3' } },
       ]),
     ).toBe(
-      '#7, #9 (landed by run r1), #8 (in run r2, which is queued), #10 (label "halo:done"), #11 (waiting for approval in run r3)',
+      '#7, #9 (done by run r1), #8 (in run r2, which is queued), #10 (label "halo:done"), #11 (waiting for approval in run r3)',
     );
     const many = Array.from({ length: 1000 }, (_, number) => ({
       number,

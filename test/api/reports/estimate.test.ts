@@ -66,7 +66,7 @@ it('halo estimate prints cost and time of the open stories, from the ended runs 
   expect(code).toBe(0);
   const lines = stdout.split('\n').map((line) => line.split(/ {2,}/));
   expect(lines.map(([first]) => first)).toEqual([
-    expect.stringMatching(/^2 open stories, estimated from 5 stories of 2 runs with codex; 5 of them landed$/),
+    expect.stringMatching(/^2 open stories, estimated from 5 stories of 2 runs with codex; 5 of them passed$/),
     ...['', '', 'cost of all', 'cost of one', 'time of all', 'time of one', ''],
   ]);
   expect(lines[4]).toEqual(['cost of one', '$1.40', '$3.00', '$3.00']);

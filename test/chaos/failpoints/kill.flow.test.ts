@@ -8,7 +8,7 @@ import { surviveKill, surviveKills } from './survive-kill.ts';
 vi.setConfig({ maxConcurrency: 4 });
 
 /**
- * Where something lasts from one moment to the next, in the order in which a run comes by: until a story has landed, and
+ * Where something lasts from one moment to the next, in the order in which a run comes by: until a story has passed, and
  * from there on. `npm run test:chaos` takes all of them, each in a run of its own.
  */
 const UNTIL_LANDED: Failpoint[] = ['story.started.after', 'agent.after', 'import.after', 'objects.after', 'ref.after'];

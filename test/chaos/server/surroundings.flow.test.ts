@@ -88,7 +88,7 @@ it(
     await world.startWorker({ HALO_FAILPOINT: 'mirror.after:kill' }).ended;
     await world.expireLocks();
     const { says } = await world.operations.cancel({ runId });
-    expect(says).toContain(`landed stories are on halo/${runId}: A`);
+    expect(says).toContain(`passed stories are on halo/${runId}: A`);
     const { state } = await world.operations.getRun({ runId });
     expect(state).toMatchObject({
       stopReason: 'USER_ABORT',

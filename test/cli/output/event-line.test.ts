@@ -24,7 +24,7 @@ it('the operator of a server reads one line for each start, end and user command
       ...passed('US-001'),
       ...failed('US-002'),
       { type: 'run.paused', by: 'ann@desk', now: true },
-      { type: 'run.ended', stopReason: 'PARTIAL', detail: '1 of 2 stories landed' },
+      { type: 'run.ended', stopReason: 'PARTIAL', detail: '1 of 2 stories passed' },
     ]),
   ).toEqual([
     'shop r1  submitted by me (2 stories, /home/me/shop)',
@@ -33,6 +33,6 @@ it('the operator of a server reads one line for each start, end and user command
     'shop r1  US-002 started',
     'shop r1  US-002 failed npm test exited with 1 12.0s',
     'shop r1  PAUSED by ann@desk',
-    'shop r1  PARTIAL 1 of 2 stories landed 28.0s',
+    'shop r1  PARTIAL 1 of 2 stories passed 28.0s',
   ]);
 });

@@ -106,7 +106,7 @@ describe('halo plugin run', () => {
     const { code, lines, result } = await run(['run', 'main', ...settings(AGENT)]);
     expect({ code, lines }).toEqual({ code: 0, lines: 1 });
     expect(result).toMatchObject({ ok: true, action: 'run', stopReason: 'SUCCESS', exitStatus: 0 });
-    expect(result.message).toContain('2 of 2 stories landed');
+    expect(result.message).toContain('2 of 2 stories passed');
     expect(result.landed).toMatchObject([{ story: 'US-001' }, { story: 'US-002' }]);
     expect((await run(['run', ...settings(AGENT)])).result).toMatchObject({ ok: true });
   });

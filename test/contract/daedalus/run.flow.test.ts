@@ -94,7 +94,7 @@ describe('a run of a PRD with a name', () => {
     const first = await run(scripted(`echo more >> log.txt; ${OK}`));
     for (const file of ['agent.log', 'events.jsonl', 'progress.md'])
       expect(readFileSync(inPrd(file), 'utf8'), file).toBe(halo.readFile(first.runId, file));
-    expect(readFileSync(inPrd('progress.md'), 'utf8')).toContain('1 of 1 stories landed');
+    expect(readFileSync(inPrd('progress.md'), 'utf8')).toContain('1 of 1 stories passed');
     expect(repository.git('status', '--short', '-uall').split('\n')).toEqual([
       ...['?? .halo/prds/.gitignore', '?? .halo/prds/cart/prd.json'],
     ]);
@@ -144,7 +144,7 @@ describe('a run of a PRD with a name', () => {
     writePrd([{ id: 'US-001', priority: 1 }]);
     const state = await run(settings);
     const worktree = join(halo.home, 'worktrees', state.runId);
-    expect(state.detail).toBe(`1 of 1 stories landed, checked out in ${worktree}`);
+    expect(state.detail).toBe(`1 of 1 stories passed, checked out in ${worktree}`);
     expect(readFileSync(join(worktree, 'log.txt'), 'utf8')).toBe('more\n');
     expect(repository.git('rev-parse', `halo/${state.runId}`)).toBe(state.tip);
     expect(repository.git('-C', worktree, 'rev-parse', 'HEAD')).toBe(state.tip);

@@ -170,7 +170,7 @@ describe('a run whose agent gives no valid answer', () => {
 });
 
 describe('a run directory of another home', () => {
-  it('is started as a new run of its PRD, for the stories that have not landed', async () => {
+  it('is started as a new run of its PRD, for the stories that have not passed', async () => {
     const repository = world.aRepository();
     const prd = join(repository.root, 'prd.json');
     writeFileSync(prd, JSON.stringify({ schemaVersion: '0.1', title: 'Shop', stories: TWO }));
@@ -186,7 +186,7 @@ describe('a run directory of another home', () => {
     const inOther = () => world.call(words, repository.root, { HALO_HOME: other.dir });
     const refused = await inOther();
     expect(refused).toMatchObject({ code: 6, stdout: '' });
-    expect(refused.stderr).toContain(`has landed are only on ${branch}.`);
+    expect(refused.stderr).toContain(`are only on ${branch}.`);
     repository.git('merge', '--quiet', branch);
     const end = await inOther();
     expect(end.code, end.stderr).toBe(0);

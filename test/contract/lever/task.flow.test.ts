@@ -69,7 +69,7 @@ describe('lever task that completes', () => {
       const untouched = work.task('B');
       const end = await work.call(['task', '--next'], agentOf(WRITES));
       expect(end.code, end.stderr).toBe(0);
-      expect(end.stdout + end.stderr).toContain('1 of 1 stories landed');
+      expect(end.stdout + end.stderr).toContain('1 of 1 stories passed');
       expect(end.stdout + end.stderr).not.toContain('halo land ');
 
       // Branches: a fast-forward, and the checkout follows.

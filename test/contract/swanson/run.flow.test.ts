@@ -149,7 +149,7 @@ describe('a story whose tests fail after the implementation (US-001, US-004)', (
   });
 });
 
-describe('the tests of landed stories (US-002, US-003)', () => {
+describe('the tests of passed stories (US-002, US-003)', () => {
   it('run with every later story: one that breaks them learns which test it broke, and lands when it is fixed', async () => {
     const second = ON_FIX(
       `case "$p" in *"US-002: Show"*)\n${write('src/app.js', UP)}${UPTIME_TEST};; *)\n${FIRST};; esac`,

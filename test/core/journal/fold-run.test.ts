@@ -75,7 +75,7 @@ describe('foldRun', () => {
     expect(stateOf(created('r1', 1), ...failed('US-001')).stories[0]).not.toHaveProperty('phase');
   });
 
-  it('moves the tip with each landed story, and never with a failed one', () => {
+  it('moves the tip with each passed story, and never with a failed one', () => {
     const state = stateOf(created('r1', 2), ...passed('US-001'), ...failed('US-002'));
     expect(state.tip).toBe(COMMIT);
     expect(state.stories[1]).toMatchObject({ progress: 'failed', stopReason: 'GATE_FAILED' });
@@ -94,7 +94,7 @@ describe('foldRun', () => {
     expect(stateOf(...succeeded('r1'), landed)).toMatchObject({
       status: 'ended',
       stopReason: 'SUCCESS',
-      detail: '1 of 1 stories landed',
+      detail: '1 of 1 stories passed',
       landed: { branch: 'main', to: COMMIT },
     });
   });

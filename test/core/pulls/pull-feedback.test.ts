@@ -23,7 +23,7 @@ function plan(reviews: PullReview[], state: RunState = run, rounds = 3) {
 
 const on = (path: string, text = 'Why?') => ({ path, side: 'new' as const, line: 1, text });
 
-/** The state after a story has landed again because of feedback at `url`. */
+/** The state after a story has passed again because of feedback at `url`. */
 function answered(url: string, times = 1): RunState {
   const given = {
     attempt: 1,

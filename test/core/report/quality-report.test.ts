@@ -23,7 +23,7 @@ const again = (story: string): JournalEntry[] =>
   passed(story).map((entry) => ('attempt' in entry ? { ...entry, attempt: 2 } : entry));
 
 describe('the results of stories', () => {
-  it('count first attempts, attempts and the cost of failed attempts for each landed story', () => {
+  it('count first attempts, attempts and the cost of failed attempts for each passed story', () => {
     const events = journalOf([
       { ...created('run1', 3), user: 'ada' },
       { type: 'run.started' },
@@ -42,7 +42,7 @@ describe('the results of stories', () => {
     expect(report.total.minutesToLand).toBeCloseTo((ends[0] ?? 0) / 60);
   });
 
-  it('have a cost per landed story of metered stories only', () => {
+  it('have a cost per passed story of metered stories only', () => {
     const result = { runId: 'r', story: 's', repo: 'a', user: 'me', day: '2030-01-01', landed: true, attempts: 1 };
     const results = [
       { ...result, costUsd: 3 },
@@ -51,7 +51,7 @@ describe('the results of stories', () => {
     ];
     expect(groupQuality(results, 'repo').total).toMatchObject({ landed: 4, landedMetered: 1, costPerLanded: 4 });
     expect(groupQuality(results.slice(2), 'repo').total).not.toHaveProperty('costPerLanded');
-    // The cost of a failed story alone is not a cost per landed story.
+    // The cost of a failed story alone is not a cost per passed story.
     expect(groupQuality(results.slice(1), 'repo').total).not.toHaveProperty('costPerLanded');
   });
 
@@ -90,7 +90,7 @@ describe('the results of stories', () => {
     expect(resultsOf(journalOf([{ ...first, dry: true }, ...rest]))).toEqual([]);
   });
 
-  it('have no cost per landed story without prices, and no time without a landed story', () => {
+  it('have no cost per passed story without prices, and no time without a passed story', () => {
     const { total } = groupQuality(resultsOf(journalOf([created('run1', 1), ...failed('US-001')])), 'repo');
     expect(total).toEqual({ stories: 1, landed: 0, firstPass: 0, attempts: 1, landedMetered: 0 });
   });

@@ -104,7 +104,7 @@ describe('canRetry', () => {
   ])('accepts %s', (_name, entries) => expect(canRetry(after(...entries), story)).toBe(true));
 
   it.each<[string, JournalEntry[], string, string]>([
-    ['a landed story', passed(story), 'CONTROL_REFUSED', 'Story US-001 has landed: there is nothing to retry.'],
+    ['a passed story', passed(story), 'CONTROL_REFUSED', 'Story US-001 has passed: there is nothing to retry.'],
     ['a running story', attempted(story), 'CONTROL_REFUSED', 'Story US-001 is in progress: there is nothing to retry.'],
     ['a story that has not begun', [], 'CONTROL_REFUSED', 'Story US-001 has not started: there is nothing to retry.'],
     ['a story that waits for approval', held(story), 'CONTROL_REFUSED', 'Story US-001 is waiting for approval.'],

@@ -45,7 +45,7 @@ describe('planNext', () => {
   it('starts only the selected stories, and ends when they have landed', () => {
     const first: JournalEntry = { ...created('r', 3), selected: ['US-002'] };
     expect(plan(first)).toEqual(['US-002', 1]);
-    expect(plan(first, ...passed('US-002'))).toEqual(['SUCCESS', '1 of 1 stories landed']);
+    expect(plan(first, ...passed('US-002'))).toEqual(['SUCCESS', '1 of 1 stories passed']);
     expect(stateOf(first).stories.map(({ progress }) => progress)).toEqual(['skipped', 'pending', 'skipped']);
   });
 
@@ -235,7 +235,7 @@ describe('planNext', () => {
       expect(plan(isContinued, ...twice('US-002'), ...passed('US-001'))).toEqual(['US-003', 1]);
       expect(plan(isContinued, ...twice('US-002'), ...passed('US-001'), ...passed('US-003'))).toEqual([
         'PARTIAL',
-        '2 of 4 stories landed; US-002: GATE_FAILED; not started: US-004',
+        '2 of 4 stories passed; US-002: GATE_FAILED; not started: US-004',
       ]);
     });
 
@@ -266,7 +266,7 @@ describe('planNext', () => {
   it('ends with success when all have landed', () => {
     expect(plan(created('r', 2), ...passed('US-001'), ...passed('US-002'))).toEqual([
       'SUCCESS',
-      '2 of 2 stories landed',
+      '2 of 2 stories passed',
     ]);
   });
 

@@ -80,8 +80,8 @@ describe('transcribe', () => {
     expect(lines(60, { ...ended, verdict: 'failed', stopReason: 'GATE_FAILED', failure })[0]).toContain(
       'FAILED  GATE_FAILED',
     );
-    expect(lines(3700, { type: 'run.ended', stopReason: 'SUCCESS', detail: '2 of 2 stories landed' })).toEqual([
-      '  1h 01m            run      SUCCESS  2 of 2 stories landed',
+    expect(lines(3700, { type: 'run.ended', stopReason: 'SUCCESS', detail: '2 of 2 stories passed' })).toEqual([
+      '  1h 01m            run      SUCCESS  2 of 2 stories passed',
     ]);
   });
 

@@ -114,7 +114,7 @@ describe('a registry of a company that requires a token, verdaccio', () => {
     const repository = makeShop(['npm', 'install', '--package-lock-only', '--no-omit-lockfile-registry-resolved']);
     expect(readFileSync(join(repository.root, 'package-lock.json'), 'utf8')).toContain(`${url}/@acme/widget/-/`);
     const ended = await runStory(repository, 'npm ci');
-    expect(ended.stdout + ended.stderr).toContain('1 of 1 stories landed');
+    expect(ended.stdout + ended.stderr).toContain('1 of 1 stories passed');
     const files = readdirSync(home.dir, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
     const paths = files.map(({ parentPath, name }) => join(parentPath, name));
     expect(paths.filter((path) => readFileSync(path, 'latin1').includes(token))).toEqual([]);
@@ -125,7 +125,7 @@ describe('a registry of a company that requires a token, verdaccio', () => {
     withToken();
     const repository = makeShop(['npx', '--yes', PNPM, 'install', '--lockfile-only']);
     const ended = await runStory(repository, `npx --yes ${PNPM} install --frozen-lockfile`);
-    expect(ended.stdout + ended.stderr).toContain('1 of 1 stories landed');
+    expect(ended.stdout + ended.stderr).toContain('1 of 1 stories passed');
   });
 
   it('fails setup without the token, with what the registry answered', async () => {

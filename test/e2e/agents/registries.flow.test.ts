@@ -43,7 +43,7 @@ describe('the mirror of npm', () => {
       [`setup=${JSON.stringify(['npm ci', reach])}`, 'network.registries=["npm"]', 'tests.baseline="auto"'],
     );
     const state = await halo.run(repository.root, [{ id: 'A' }], settings);
-    expect(state.detail).toBe('1 of 1 stories landed');
+    expect(state.detail).toBe('1 of 1 stories passed');
     const { rows, proposal } = await networkOf(state.runId);
     const asked = { story: 'A', route: 'registry', method: 'GET', target: 'npm:is-number', outcome: 'served' };
     // The base, with which the gates are compared, may be set up at any time.
@@ -60,7 +60,7 @@ describe('the mirror of npm', () => {
     const agent = `npm install is-odd@3.0.1 || exit 1; ${uses('is-odd')} && ${OK}`;
     const settings = scripted(agent, ['true'], ['network.agent_registries=["npm"]']);
     const state = await halo.run(repository.root, [{ id: 'A' }], settings);
-    expect(state.detail).toBe('1 of 1 stories landed');
+    expect(state.detail).toBe('1 of 1 stories passed');
     const lock = repository.git('show', `halo/${state.runId}:package-lock.json`);
     expect(lock).toContain('node_modules/is-odd');
     expect(lock).not.toContain('127.0.0.1');
@@ -84,7 +84,7 @@ describe('the mirror of npm', () => {
       [`setup=${JSON.stringify([publish])}`, 'network.registries=["npm"]'],
     );
     const state = await halo.run(repository.root, [{ id: 'A' }], settings);
-    expect(state.detail).toBe('1 of 1 stories landed');
+    expect(state.detail).toBe('1 of 1 stories passed');
     const { rows } = await networkOf(state.runId);
     expect(rows.find(({ outcome, method }) => outcome === 'refused' && method === 'PUT')).toMatchObject({
       target: 'npm:halo-must-not-publish',
@@ -106,7 +106,7 @@ describe('the mirror of Debian', skipFor(!hasApt && 'needs /etc/apt'), () => {
       [`setup=${JSON.stringify([setup])}`, 'network.registries=["debian"]'],
     );
     const state = await halo.run(repository.root, [{ id: 'A' }], settings);
-    expect(state.detail).toBe('1 of 1 stories landed');
+    expect(state.detail).toBe('1 of 1 stories passed');
     const { rows, proposal } = await networkOf(state.runId);
     expect(rows.every(({ outcome, target }) => outcome === 'served' && target.startsWith('debian:'))).toBe(true);
     expect(proposal.registries).toEqual(['debian']);

@@ -29,7 +29,7 @@ describe('setup', () => {
   it('installs once what agent and gates need, from an allowed host only', async ({ halo }) => {
     const settings = scripted(agent, [uses], ['setup=["npm ci"]', ...allowed]);
     const state = await halo.run(repository.root, [{ id: 'A' }], settings);
-    expect(state.detail).toBe('1 of 1 stories landed');
+    expect(state.detail).toBe('1 of 1 stories passed');
     const journal = halo.readFile(state.runId, 'journal.jsonl').trim().split('\n');
     const setups = journal
       .map((line) => JSON.parse(line) as { type: string; phase?: string })

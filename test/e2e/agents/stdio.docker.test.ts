@@ -86,7 +86,7 @@ async function runAgent(script: string, more: string[] = STDIO, files: Record<st
     ['agents.command.model=openai', `model.base_url=${model}`, 'model.key_env=HOME', 'model.name=m', ...more],
   );
   const state = await halo.run(repository.root, [{ id: 'A' }], settings);
-  expect(state.detail).toBe('1 of 1 stories landed');
+  expect(state.detail).toBe('1 of 1 stories passed');
   return { state, result: repository.git('show', `halo/${state.runId}:result.txt`) };
 }
 
@@ -160,7 +160,7 @@ describe('a story over stdio', skipFor(belowFull()), () => {
       ],
     );
     const state = await halo.run(repository.root, [{ id: 'A' }], settings);
-    expect(state.detail).toBe('1 of 1 stories landed');
+    expect(state.detail).toBe('1 of 1 stories passed');
   });
 });
 

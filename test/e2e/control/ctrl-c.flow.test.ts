@@ -188,7 +188,7 @@ describe('Ctrl-C in halo run, while halo up serves the same home', () => {
     expect(types()).not.toContain('run.ended');
     await untilAgent(2);
     await release(newest());
-    await serving.says('SUCCESS 2 of 2 stories landed');
+    await serving.says('SUCCESS 2 of 2 stories passed');
     for (const story of ['A', 'B']) expect(serving.stdout()).toMatch(new RegExp(`  ${story} passed [0-9a-f]{7} `));
   });
 

@@ -86,7 +86,7 @@ describe('hazard 23: SIGTERM, twice, and many deployments', { timeout: 400_000 }
     await halo('pause', runId);
     expect((await halo('status', runId)).stdout).toMatch(/paused by .+: `halo resume/);
     const cancelled = await halo('cancel', runId);
-    expect(cancelled).toMatchObject({ code: 0, stdout: `cancelled  ${runId}  Cancelled; no story has landed.\n` });
+    expect(cancelled).toMatchObject({ code: 0, stdout: `cancelled  ${runId}  Cancelled; no story has passed.\n` });
     const { state } = JSON.parse((await halo('status', runId, '--json')).stdout) as RunView;
     expect(state).toMatchObject({ status: 'ended', stopReason: 'USER_ABORT' });
     await tidyUp(world);

@@ -92,7 +92,7 @@ describe('an issue that changes after it was submitted', () => {
       expect(end.code, end.stderr).toBe(exitCodeOf('PARTIAL'));
       expect(end.stdout).toContain('Issue #3 was closed.');
       const page = await command(['status', '@']);
-      expect(page.stdout).toContain('1 of 4 stories landed, 3 cancelled');
+      expect(page.stdout).toContain('1 of 4 stories passed, 3 cancelled');
       const logs = await command(['logs', '@']);
       for (const why of ['#3 was closed', '#4 has no longer the label "halo"', '#5 was deleted or moved'])
         expect(logs.stdout).toContain(`CANCELLED  by ${SOURCE}: Issue ${why}`);

@@ -27,7 +27,7 @@ describe('a second run of the same issues', skipFor(belowFull()), () => {
       forge.add({ number: 5 });
       const end = await command(RUN);
       expect(end.code, end.stderr).toBe(0);
-      expect(end.stdout + end.stderr).toContain(`Issues left out: #3 (landed by run ${first}).`);
+      expect(end.stdout + end.stderr).toContain(`Issues left out: #3 (done by run ${first}).`);
       const branch = `halo/${runIdOf(end)}`;
       expect(repository.git('rev-parse', `${branch}~1`)).toBe(repository.git('rev-parse', `halo/${first}`));
       expect(repository.git('ls-tree', '--name-only', branch).split('\n')).toEqual(
@@ -42,7 +42,7 @@ describe('a second run of the same issues', skipFor(belowFull()), () => {
     async ({ forge, repository, haloHome, command }) => {
       forge.add({ number: 3 });
       const first = runIdOf(await command(RUN));
-      const refusal = `error[NOTHING_RUNNABLE]: ${SOURCE} has no open issue with the label "halo" that is left to work on: #3 (landed by run ${first}).`;
+      const refusal = `error[NOTHING_RUNNABLE]: ${SOURCE} has no open issue with the label "halo" that is left to work on: #3 (done by run ${first}).`;
       const again = await command(RUN);
       expect(again).toMatchObject({ code: NOTHING, stderr: expect.stringContaining(refusal) as string });
       await command(['land', first]);

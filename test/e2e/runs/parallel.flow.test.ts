@@ -43,7 +43,7 @@ describe('stories that do not depend on each other', () => {
     const stories = [{ id: 'A' }, { id: 'B' }, { id: 'C', dependsOn: ['A', 'B'] }];
     const script = each(`if [ $story = C ]; then cat A.txt B.txt > C.txt; else ${HOLD}; echo $story > $story.txt; fi`);
     const state = await runTogether(repository.root, stories, scripted(script, ['ls *.txt'], PARALLEL));
-    expect(state).toMatchObject({ stopReason: 'SUCCESS', detail: '3 of 3 stories landed' });
+    expect(state).toMatchObject({ stopReason: 'SUCCESS', detail: '3 of 3 stories passed' });
     const events = halo.journal(state.runId);
     const started = (story: string) => seqOf(events, 'story.started', story);
     const ended = (story: string) => seqOf(events, 'story.ended', story);

@@ -120,7 +120,7 @@ describe('a run of selected stories', () => {
   it('lands only them, marks only them, and leaves the others to a later run', async () => {
     const { path, run, files } = repositoryWithPrd(['S-1', 'S-2']);
     const first = await run(work(), { stories: ['S-2'] });
-    expect(first).toMatchObject({ stopReason: 'SUCCESS', detail: '1 of 1 stories landed', selected: ['S-2'] });
+    expect(first).toMatchObject({ stopReason: 'SUCCESS', detail: '1 of 1 stories passed', selected: ['S-2'] });
     expect(files(`halo/${first.runId}`)).toContain('S-2.txt');
     expect(files(`halo/${first.runId}`)).not.toContain('S-1.txt');
     const marked = JSON.parse(readFileSync(path, 'utf8')) as { userStories: { passes: boolean }[] };
@@ -243,7 +243,7 @@ describe('a second run of a PRD', () => {
     expect(other.warnings.join('\n')).not.toContain('only on');
   });
 
-  it('finds the landed stories without ids after they were reordered', async () => {
+  it('finds the passed stories without ids after they were reordered', async () => {
     const { repository, ended, plan } = repositoryWithPast(['S-1']);
     const path = join(repository.root, 'list.json');
     const item = (id: string) => ({ description: `Story ${id}`, steps: ['It works'], passes: false });
@@ -254,7 +254,7 @@ describe('a second run of a PRD', () => {
     expect((await plan({ path })).base).toBe(first.tip);
   });
 
-  it('reports which landed story is missing if the PRD no longer contains it unchanged', async () => {
+  it('reports which passed story is missing if the PRD no longer contains it unchanged', async () => {
     const { repository, ended, plan } = repositoryWithPast(['S-1']);
     const path = join(repository.root, 'tasks.md');
     repository.write('tasks.md', '- [ ] Story S-1\n- [ ] Story S-2\n');

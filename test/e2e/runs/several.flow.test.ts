@@ -87,7 +87,7 @@ describe('several repositories', () => {
 
     expect(await halo('ls')).toMatch(/(?:^\w+ +done, not landed +2\/2 .*\n){2}/m);
     for (const [index, runId] of runIds.entries()) {
-      expect(await halo('status', runId)).toContain('2 of 2 stories landed');
+      expect(await halo('status', runId)).toContain('2 of 2 stories passed');
       expect(await halo('diff', runId)).toContain('+++ b/log.txt');
       expect(await halo('land', runId)).toMatch(/^landed {2}main/);
       expect(two[index]!.git('show', 'main:log.txt')).toBe('x\nx');

@@ -34,17 +34,17 @@ describe('a notification', () => {
     [
       'a successful run',
       [ended('SUCCESS')],
-      ['run.succeeded', `shop: run ${RUN} has ended: 0 of 2 stories landed`, 'shop'],
+      ['run.succeeded', `shop: run ${RUN} has ended: 0 of 2 stories passed`, 'shop'],
     ],
     [
       'a failed run',
       [ended('GATE_FAILED')],
-      ['run.failed', `shop: run ${RUN} has ended with GATE_FAILED: 0 of 2 stories landed`, 'why'],
+      ['run.failed', `shop: run ${RUN} has ended with GATE_FAILED: 0 of 2 stories passed`, 'why'],
     ],
     [
       'a run that a user stopped',
       [ended('USER_ABORT')],
-      ['run.stopped', `shop: run ${RUN} was stopped: 0 of 2 stories landed`, 'why'],
+      ['run.stopped', `shop: run ${RUN} was stopped: 0 of 2 stories passed`, 'why'],
     ],
     [
       'a landed run',
@@ -83,8 +83,8 @@ describe('a notification', () => {
     expect(textsOf(...entries)).toContainEqual(expected);
   });
 
-  test('reports a story when it has landed, or has failed without a further retry', () => {
-    expect(textsOf(...passed('US-001'))).toEqual([['story.passed', 'shop: US-001 has landed', expect.any(String)]]);
+  test('reports a story when it has passed, or has failed without a further retry', () => {
+    expect(textsOf(...passed('US-001'))).toEqual([['story.passed', 'shop: US-001 has passed', expect.any(String)]]);
     expect(textsOf(...failed('US-002')).map(([type]) => type)).toEqual(['story.failed']);
   });
 
@@ -104,7 +104,7 @@ describe('a notification', () => {
       .flatMap((found) => (found?.type === 'run.failed' ? [found.title] : []));
     expect(titles).toEqual([
       `shop: run ${RUN} has ended with NEEDS_HUMAN`,
-      `shop: run ${RUN} has ended with PARTIAL: 1 of 2 stories landed`,
+      `shop: run ${RUN} has ended with PARTIAL: 1 of 2 stories passed`,
     ]);
   });
 

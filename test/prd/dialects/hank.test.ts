@@ -45,7 +45,7 @@ describe("hank's own plan", () => {
     expect(prd.stories[0]?.acceptance).toEqual(['It adds up']);
   });
 
-  test('a landed story gets [DONE] at the end of its line, and nothing else changes', () => {
+  test('a passed story gets [DONE] at the end of its line, and nothing else changes', () => {
     expect(markStory(PLAN, '#42')).toBe(PLAN.replace('Add the cart', 'Add the cart [DONE]'));
     expect(markStory(PLAN.replaceAll('\n', '\r\n'), '#42')).toContain('- [#42] Add the cart [DONE]\r\n');
   });

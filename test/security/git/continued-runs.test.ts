@@ -50,7 +50,7 @@ async function addRun(
   const story = passed('US-001').flatMap((entry) =>
     entry.type === 'story.ended' ? [...more, { ...entry, commit }] : [entry],
   );
-  const end: JournalEntry = { type: 'run.ended', stopReason: 'SUCCESS', detail: '1 of 1 stories landed' };
+  const end: JournalEntry = { type: 'run.ended', stopReason: 'SUCCESS', detail: '1 of 1 stories passed' };
   const first = { ...created(runId, 1), repo, ...(needsApproval && { needsApproval }) };
   await home.addRun([first, { type: 'run.started' }, ...story, end]);
 }

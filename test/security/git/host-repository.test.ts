@@ -46,7 +46,7 @@ describe('incident ignored-files: a story adds files with the paths of ignored f
 });
 
 describe('incident other-history: settings and files of a repository that make git read other history', () => {
-  it('do not hide a landed story', async () => {
+  it('do not hide a passed story', async () => {
     const message = 'feat: x\n\nHalo-Run: r1\nHalo-Story: US-1\nHalo-Story-Key: us-1\nHalo-Attempt: 1\n';
     const landed = run(root, ['commit-tree', '-p', base, `${base}^{tree}`], message);
     run(root, ['update-ref', 'refs/heads/halo/r1', landed]);

@@ -31,7 +31,7 @@ async function attack(plan: Step[], network: string[]): Promise<string[]> {
   const repository = newRepository({ 'attacker.mjs': ATTACKER, 'plan.json': JSON.stringify(plan) });
   const settings = scripted(`echo x > x; ${OK}`, [], ['setup=["node attacker.mjs"]', ...network]);
   const state = await halo.run(repository.root, [{ id: 'A' }], settings);
-  expect(state.detail).toBe('1 of 1 stories landed');
+  expect(state.detail).toBe('1 of 1 stories passed');
   const log = halo.readFile(state.runId, `artifacts/${state.stories[0]!.key}/1/setup/setup-1.log`);
   const answers = JSON.parse(log) as string[];
   expect(answers).toHaveLength(plan.length);
@@ -156,7 +156,7 @@ describe('incident setup-way-out: an agent whose install script sends what the a
     const network = [`network.allow=["${host(allowed.port)}"]`, 'tests.baseline=never'];
     const settings = scripted(agent, ['true'], ['setup=["node attacker.mjs"]', ...network]);
     const { runId, detail } = await halo.run(repository.root, [{ id: 'A' }], settings);
-    expect(detail).toBe('1 of 1 stories landed');
+    expect(detail).toBe('1 of 1 stories passed');
     expect(repository.git('show', `halo/${runId}:answers.json`)).toBe('["","",""]');
     expect(other.reached()).toBe(0);
     const events: JournalEvent[] = [];

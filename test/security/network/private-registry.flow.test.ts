@@ -112,7 +112,7 @@ describe('incident registry-token: the token of a private registry', () => {
     };
     const setup = ['npm ci', 'npm view @acme/widget version', look];
     const ended = await run(files, setup, WITH_TOKEN, gate);
-    expect(ended.stderr + ended.stdout).toContain('1 of 1 stories landed');
+    expect(ended.stderr + ended.stdout).toContain('1 of 1 stories passed');
     expect(refused).toEqual([]);
     const texts = [['output', ended.stdout + ended.stderr] as const, ...filesOf(home.dir)];
     for (const spelling of [TOKEN, Buffer.from(TOKEN).toString('base64').slice(0, -2)])
@@ -131,7 +131,7 @@ describe('incident registry-token: the token of a private registry', () => {
     const files = { 'get.cjs': GET, 'paths.json': JSON.stringify(paths) };
     const setup = ['node get.cjs'];
     const ended = await run(files, setup, WITH_TOKEN);
-    expect(ended.stdout).toContain('1 of 1 stories landed');
+    expect(ended.stdout).toContain('1 of 1 stories passed');
     expect(elsewhere.length).toBeGreaterThan(0);
     expect(elsewhere.filter((sent) => sent !== undefined)).toEqual([]);
   });

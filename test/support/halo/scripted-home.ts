@@ -131,7 +131,7 @@ export function openScriptedHome(redisUrl?: string): ScriptedHome {
       const landed = prd.stories.flatMap(({ id }) =>
         passed(id).map((entry) => (entry.type === 'story.ended' ? { ...entry, commit } : entry)),
       );
-      const detail = `${stories} of ${stories} stories landed`;
+      const detail = `${stories} of ${stories} stories passed`;
       const end = { type: 'run.ended', stopReason: 'SUCCESS', detail } as const;
       const demanded = prd.stories.map((each) => ({ ...each, acceptance }));
       const start = { ...first, prd: { ...prd, stories: demanded }, repo };

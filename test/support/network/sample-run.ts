@@ -42,7 +42,7 @@ export async function addSampleRun(home: ScriptedHome, runId: string): Promise<S
     ...attempt('US-003', 1, 1),
     ...attempt('US-003', 2, 1),
     ...attempt('US-005', 1, 0),
-    { type: 'run.ended', stopReason: 'PARTIAL', detail: '3 of 5 stories landed; US-003 failed.' },
+    { type: 'run.ended', stopReason: 'PARTIAL', detail: '3 of 5 stories passed; US-003 failed.' },
   ]);
   const { state } = await home.operations.getRun({ runId });
   const write: SampleRun['write'] = (story, number, name, content) => {

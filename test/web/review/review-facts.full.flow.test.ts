@@ -52,7 +52,7 @@ describe('the facts of a review', skipFor(!hasChromium && 'chromium is missing')
     await home.addRun([created('failed01', 1), { type: 'run.started' }, ...failed('US-001'), failure]);
     await dashboard.signIn();
     await show('run/failed01/diff', 'Review failed01');
-    await page.getByText('Nothing has landed on the branch of this run.').waitFor();
+    await page.getByText('No story of this run has passed.').waitFor();
     const gaps = await gapsOf('.notice');
     expect(gaps).toHaveLength(1);
     for (const gap of gaps) expect(gap).toBeGreaterThanOrEqual(8);

@@ -49,7 +49,7 @@ describe('an approved story', () => {
     expect(await typesOf(run)).not.toContain('story.approved');
   });
 
-  it('is left to a worker if another story has landed since', async ({ home, repository }) => {
+  it('is left to a worker if another story has passed since', async ({ home, repository }) => {
     const run = await openIdleRun(home, repository);
     const first = await run.hold('US-001');
     const second = await run.hold('US-002');

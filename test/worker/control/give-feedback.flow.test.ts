@@ -117,7 +117,7 @@ describe('feedback on a commit that has landed on the branch of the run', () => 
         config,
       });
     await run.append(...(await recovered()));
-    await run.append({ type: 'run.ended', stopReason: 'SUCCESS', detail: '1 of 1 stories landed' });
+    await run.append({ type: 'run.ended', stopReason: 'SUCCESS', detail: '1 of 1 stories passed' });
     await rejectRun(run.keeper, run.runId, { by: 'bob', reason: 'not like this' });
     expect(await give(run)).toEqual({ story: STORY, commit, changed: true, landed: false, goesOn: true });
     const state = await run.store.readState(run.runId);

@@ -175,7 +175,10 @@ describe('halo pr', () => {
   }) => {
     const run = await open(['A'], []);
     const nothing = await command(['pr', run.runId]);
-    expect(nothing).toMatchObject({ code: 6, stderr: expect.stringContaining('has landed no story') as string });
+    expect(nothing).toMatchObject({
+      code: 6,
+      stderr: expect.stringContaining('has passed: there is nothing to open') as string,
+    });
     const to = await run.land('A');
     await run.end();
     const { repo } = await run.state();

@@ -67,7 +67,7 @@ describe('the end of a run with land.mode = "ff"', () => {
     repository,
   }) => {
     const run = await openPassed(home, repository);
-    await run.append({ type: 'run.ended', stopReason: 'SUCCESS', detail: '1 of 1 stories landed' });
+    await run.append({ type: 'run.ended', stopReason: 'SUCCESS', detail: '1 of 1 stories passed' });
     const context = { worker: run.keeper } as RunnerContext;
     const job = { runId: run.runId, ordinal: 0, attempt: 1 };
     await expect(advanceRun(context, job, AbortSignal.timeout(60_000))).resolves.toEqual([]);

@@ -35,7 +35,7 @@ beforeEach(() => {
   logged = [];
 });
 
-/** A run of the PRD, of which these stories have landed so far. */
+/** A run of the PRD, of which these stories have passed so far. */
 async function runOf(landed: string[], prdPath = path, source = '/src/shop'): Promise<string> {
   const base = created();
   const entry = { ...base, repo: { ...base.repo, source } };
@@ -132,7 +132,7 @@ describe('a problem with the file is a warning of the run, not an error', () => 
     ]);
     expect(await store.readRecord(runId)).toMatchObject({ progress: { unmarked: { stories: ['US-1'] } } });
     const transcript = readFileSync(join(store.runFolder(runId), 'agent.log'), 'utf8');
-    expect(transcript).toContain('NOT MARKED  US-1 landed, but the PRD file could not be marked: ');
+    expect(transcript).toContain('NOT MARKED  US-1 passed, but the PRD file could not be marked: ');
     const state = await store.readState(runId);
     const ended = { state: { ...state, stopReason: 'SUCCESS' as const }, width: 100, paint: paintPlain, dir: '/r' };
     expect(summaryLines(ended).join(' ').replace(/\s+/g, ' ')).toContain('otherwise the next run does them again.');

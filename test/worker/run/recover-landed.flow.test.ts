@@ -88,7 +88,7 @@ describe('a story that landed without an entry in the journal', () => {
     const run = await openIdleRun(home, repository);
     const commit = await run.landUnrecorded(FIRST);
     const result = await cancelStory(run.keeper, run.request, FIRST);
-    expect(result).toMatchObject({ changed: false, says: 'Story US-001 has landed: there is nothing to cancel.' });
+    expect(result).toMatchObject({ changed: false, says: 'Story US-001 has passed: there is nothing to cancel.' });
     expect(await progressOf(run)).toEqual(['passed', 'pending']);
     expect((await run.store.readState(run.runId)).tip).toBe(commit);
   });

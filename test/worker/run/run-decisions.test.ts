@@ -22,7 +22,7 @@ describe('planEnd', () => {
   it.each<[string, JournalEntry[], string | undefined]>([
     ['a run with an open story', passed('US-001'), undefined],
     ['a run with a running story', attempted('US-001'), undefined],
-    ['a run whose stories landed', [...passed('US-001'), ...passed('US-002')], 'SUCCESS'],
+    ['a run whose stories passed', [...passed('US-001'), ...passed('US-002')], 'SUCCESS'],
     ['a run with a story without attempts', [...failed('US-001'), ...failed('US-001', 2)], 'ATTEMPTS_EXHAUSTED'],
   ])('%s', (_name, entries, stopReason) => expect(planEnd(stateOf(run, ...entries))?.stopReason).toBe(stopReason));
 });

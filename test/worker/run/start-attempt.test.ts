@@ -82,7 +82,7 @@ describe('nextJobs', () => {
 
   it.each<[string, JournalEntry[], ReturnType<typeof nextJobs>]>([
     ['a new run starts its first story', [], [{ runId: 'r', ordinal: 0, attempt: 1, delayMs: 0 }]],
-    ['a landed story is followed by the next', passed(story), [{ runId: 'r', ordinal: 1, attempt: 1, delayMs: 0 }]],
+    ['a passed story is followed by the next', passed(story), [{ runId: 'r', ordinal: 1, attempt: 1, delayMs: 0 }]],
     ['a failed story is repeated', failed(story), [{ runId: 'r', ordinal: 0, attempt: 2, delayMs: 0 }]],
     [
       'a retry waits until its time',

@@ -153,7 +153,7 @@ describe('a snapshot', () => {
     expect(uses(journal(changed.last.runId))).toEqual(['A setup overlay', 'A gates overlay']);
   });
 
-  it('a snapshot of a tree that a story made serves only its run until the story has landed', ({
+  it('a snapshot of a tree that a story made serves only its run until the story has passed', ({
     changed,
     journal,
   }) => {

@@ -144,7 +144,7 @@ function describeEnd(
   // The state is that after the later events: the run may have continued.
   const count = later.some(({ type }) => type === 'story.started')
     ? ''
-    : `: ${landed} of ${state.stories.length} stories landed`;
+    : `: ${landed} of ${state.stories.length} stories passed`;
   if (stopReason === 'SUCCESS' && isUndecided(state))
     return {
       type: 'run.approval',
@@ -173,7 +173,7 @@ function describeStory(
     return { type: 'story.approval', what: `${name} waits for your approval`, text: summary, story };
   switch (verdict) {
     case 'passed':
-      return { type: 'story.passed', what: `${name} has landed`, text: summary, story };
+      return { type: 'story.passed', what: `${name} has passed`, text: summary, story };
     case 'failed': {
       // Not while a retry follows.
       const isOver = stories.find(({ id }) => id === story)?.progress === 'failed';
