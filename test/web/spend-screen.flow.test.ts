@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { NO_USAGE } from '../../src/core/agent.ts';
 import { created, failed, failedWithTests, passed, succeeded } from '../support/journal.ts';
 import { hasChromium } from '../support/network/chromium.ts';
 import { useDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
@@ -54,7 +55,10 @@ describe('the screens Spend and Failures', skipFor(!hasChromium && 'chromium is 
   });
 
   it('does not say that stories cost nothing if no model of theirs was metered', async () => {
-    await home.addRun(succeeded('scripted'));
+    const entries = succeeded('scripted').map((entry) =>
+      entry.type === 'story.ended' ? { ...entry, usage: NO_USAGE } : entry,
+    );
+    await home.addRun(entries);
     await show('spend', 'Spend');
     await page.getByText('1 of 1 that passed or failed').waitFor();
     const cost = page.locator('.figures > div').filter({ has: page.getByText('Cost', { exact: true }) });
