@@ -95,10 +95,21 @@ lacks_permission() {
   grep -q ': Permission denied$' /tmp/complaint
 }
 
-# Files that may not be read, and folders that may not be entered. Git leaves such a folder out with only a warning.
+# list_unreadable [<condition>...]: files that may not be read, and folders that may not be entered. Git leaves such a
+# folder out with only a warning.
 list_unreadable() {
   { find . -mindepth 1 -name .git -prune -o \( -type f ! -readable -o -type d ! \( -readable -executable \) \) \
-    -printf '%P\0' -prune || true; } 2> /dev/null | sort -z
+    -prune "$@" -printf '%P\0' || true; } 2> /dev/null | sort -z
+}
+
+# Those that the agent has left or changed: not what setup has left, here or in the snapshot.
+list_own_unreadable() {
+  if [ -f $RECORD ]; then
+    list_unreadable -cnewer $RECORD
+  else
+    if [ -d $SNAPSHOT ]; then (cd $SNAPSHOT && list_unreadable) > $RECORD.unreadable; else : > $RECORD.unreadable; fi
+    list_unreadable | comm -z -13 $RECORD.unreadable -
+  fi
 }
 
 # record: what the workspace is before the agent
@@ -112,7 +123,6 @@ record() {
     list_ignored > $RECORD.ignored
     add_all
   fi
-  if lacks_permission; then list_unreadable > $RECORD.unreadable; fi
   list_older
   list_repositories > /tmp/found
   mv /tmp/found $RECORD.repositories
@@ -213,8 +223,7 @@ print_change() {
   add_all 2> /tmp/complaint || added=$?
   : > /tmp/found
   if lacks_permission; then
-    [ -f $RECORD.unreadable ] || : > $RECORD.unreadable
-    list_unreadable | comm -z -13 $RECORD.unreadable - | head -z -n $NAMED | head -c $NAMED_BYTES > /tmp/found
+    list_own_unreadable | head -z -n $NAMED | head -c $NAMED_BYTES > /tmp/found
   fi
   if [ -s /tmp/found ]; then
     answer unreadable /tmp/found

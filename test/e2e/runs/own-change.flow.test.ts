@@ -136,7 +136,7 @@ describe('the change of a story', () => {
     const long = 'p=$(printf %0200d 0); p=long/$p/$p/$p/$p/$p/$p/$p/$p/$p/$p/$p/$p/$p/$p/$p/$p/$p/$p; mkdir -p $p';
     const many = 'for i in $(seq 30); do echo 1 > $p/$i; chmod 000 $p/$i; done';
     const agent = `mkdir lost; echo 1 > lost/a; echo 1 > b; echo 1 > c; ${long}; ${many}; chmod 000 lost b; ${OK}`;
-    const setup = ['setup=["mkdir old && chmod 000 old"]', 'retry.attempts=2'];
+    const setup = ['setup=["mkdir -p old build/empty && chmod 000 old && chmod 600 build/empty"]', 'retry.attempts=2'];
     const state = await run(repository, scripted(agent, ['true'], setup));
     expect(state).toMatchObject({ stopReason: 'ATTEMPTS_EXHAUSTED' });
     expect(state.stories[0]!.summary).toMatch(/^b, long.*cannot be read, so .* `chmod u\+rwX`/s);
