@@ -34,7 +34,7 @@ describe('docs/commands.md', () => {
   });
 
   it('lists the options of each command as its help does', async () => {
-    const page = commands.reduce((text, [name, command]) => withOptions(text, name, command), docs);
+    const page = commands.reduce((text, [name, command]) => withOptions(text, name, command), withCommonOptions(docs));
     // With HALO_TEST_RECORD the page is written.
     if (process.env.HALO_TEST_RECORD === undefined) expect(docs).toBe(page);
     else await writeFile(PAGE, page);
@@ -82,34 +82,53 @@ describe('each help page', () => {
   });
 });
 
-/** The page with the options of one command, between its heading and the next: below `Options:`, an item each. */
+/** The page with the options of one command, between its heading and the next, in the line or list of `Options:`. */
 function withOptions(text: string, name: string, command: Command): string {
   const [before, after = ''] = text.split(`\n## \`${usageOf(name, command)}\`\n`);
   const end = after.indexOf('\n## ');
-  const section = after.slice(0, end).replace(/^Options:\n\n(?:- .*\n)+/m, () => optionsOf(name, command));
+  const section = after.slice(0, end).replace(OPTIONS, () => optionsOf(name, command));
   return `${before}\n## \`${usageOf(name, command)}\`\n${section}${after.slice(end)}`;
+}
+
+const OPTIONS = /^Options: .*\n|^Options:\n\n(?:- .*\n)+/m;
+
+/** The page with the options that at least three commands have, below the heading `Common options`. */
+function withCommonOptions(text: string): string {
+  return text.replace(/(?<=^## Common options\n\n.*\n\n)(?:- .*\n)+/m, () =>
+    COMMON.map((line) => `${line}\n`).join(''),
+  );
 }
 
 /** Commands whose options other commands share. */
 const SHARED = ['halo run', 'halo pause'];
+const OF_SHARED = new Set(
+  commands.filter(([name]) => SHARED.includes(name)).flatMap(([, { options }]) => options.map(describeOption)),
+);
+const ALL_OPTIONS = commands.flatMap(([, { options }]) => options.map(describeOption));
+const COMMON = [...new Set(ALL_OPTIONS)]
+  .filter((line) => !OF_SHARED.has(line) && ALL_OPTIONS.filter((each) => each === line).length > 2)
+  .sort();
 
-/** The options of a command. Those that mean the same for a command in SHARED are only named. */
+/** The options of a command. Common ones, and those that mean the same for a command in SHARED, are only named. */
 function optionsOf(name: string, command: Command): string {
   let own = [...command.options];
+  const take = (of: string, known: (line: string) => boolean) => {
+    const same = own.filter((option) => known(describeOption(option)));
+    own = own.filter((option) => !same.includes(option));
+    return same.length === 0 ? [] : [`${of}: ${same.map(({ flags }) => `\`${flags}\``).join(', ')}`];
+  };
   const shared = commands.flatMap(([each, other]) => {
     if (!SHARED.includes(each) || SHARED.includes(name)) return [];
     const known = other.options.map(describeOption);
-    const same = own.filter((option) => known.includes(describeOption(option)));
-    own = own.filter((option) => !same.includes(option));
     const anchor = usageOf(each, other)
       .toLowerCase()
       .replaceAll(/[^a-z ]/g, '')
       .replaceAll(' ', '-');
-    return same.length === 0
-      ? []
-      : [`- as of [\`${each}\`](#${anchor}): ${same.map(({ flags }) => `\`${flags}\``).join(', ')}`];
+    return take(`as of [\`${each}\`](#${anchor})`, (line) => known.includes(line));
   });
-  return `Options:\n\n${[...own.map(describeOption), ...shared].join('\n')}\n`;
+  const named = [...shared, ...take('[common](#common-options)', (line) => COMMON.includes(line))];
+  if (own.length === 0 && named.length === 1) return `Options: ${named.join('')}\n`;
+  return `Options:\n\n${[...own.map(describeOption), ...named.map((line) => `- ${line}`)].join('\n')}\n`;
 }
 
 function describeOption(option: Option): string {

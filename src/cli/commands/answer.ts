@@ -27,7 +27,7 @@ export const define: Define = (command, cli) => {
     .option('--option <n>', 'instead of a text: an option that the agent proposed, from 1')
     .option('--file <file>', 'the answer from a file; `-`: from stdin')
     .option('--edit', 'write the answer in $VISUAL or $EDITOR, which shows the question')
-    .option('--json', 'print what changed as JSON')
+    .option('--json', 'print the result as JSON')
     .addHelpText('after', HELP)
     .action((...[runId, text, flags]: [string | undefined, string | undefined, Flags]) =>
       // No id of a run has a space.

@@ -24,7 +24,7 @@ export const define: Define = (command, cli) => {
     .argument(...RUN_ARGUMENT)
     .option('--story <id>', 'the story that is waiting')
     .option(...CONFIRM_OPTION)
-    .option('--json', 'print the story, the commit and whether the run continues as JSON')
+    .option('--json', 'print the result as JSON')
     .addHelpText('after', HELP)
     .action((runId: string | undefined, flags: Flags) => approve(runId, flags, cli));
 };

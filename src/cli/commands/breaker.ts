@@ -15,7 +15,7 @@ export const define: Define = (command, cli) => {
     .command('list')
     .summary('list open breakers with their reasons')
     .description('Lists the open breakers of runs, repositories and providers, why each opened, and until when.')
-    .option('--json', 'print the same as JSON')
+    .option('--json', 'print the result as JSON')
     .addHelpText('after', LIST_HELP)
     .action((flags: { json?: true }) => list(flags, cli));
   command
@@ -25,7 +25,7 @@ export const define: Define = (command, cli) => {
       'Closes a breaker and clears the failures that opened it. Runs that it blocked continue, and a run that it ended is reopened.',
     )
     .argument('<key>', 'the name of a repository, a key of `halo breaker list`, or a run')
-    .option('--json', 'print the key as JSON')
+    .option('--json', 'print the result as JSON')
     .addHelpText('after', RESET_HELP)
     .action((key: string, flags: { json?: true }) => reset(key, flags, cli));
 };

@@ -20,7 +20,7 @@ export const define: Define = (command, cli) => {
     .option('--changed', 'only settings that differ from the default')
     .option('--repo <path>', 'the repository', '.');
   addSettingOptions(show)
-    .option('--json', 'print the same as JSON')
+    .option('--json', 'print the result as JSON')
     .addHelpText('after', SHOW_HELP)
     .action((key: string | undefined, flags: Flags) => showSettings(key, flags, cli));
 };

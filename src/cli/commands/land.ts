@@ -17,7 +17,7 @@ export const define: Define = (command, cli) => {
     )
     .argument(...RUN_ARGUMENT)
     .option(...CONFIRM_OPTION)
-    .option('--json', 'print branch, from and to as JSON')
+    .option('--json', 'print the result as JSON')
     .addHelpText('after', HELP)
     .action((runId: string | undefined, flags: Flags) => land(runId, flags, cli));
 };

@@ -46,7 +46,7 @@ export const define: Define = (command, cli) => {
     .option('--stderr', 'the stderr of the agent')
     .option('--full', 'shorten nothing: complete messages of the agent, complete logs of setup and gates')
     .option('-t, --timestamps', 'dates and times (UTC) instead of elapsed time')
-    .option('--since <time>', `only entries after ${SINCE}`)
+    .option('--since <time>', `only what happened after ${SINCE}`)
     .option('-n, --tail <lines>', 'only the last lines of each run', parseLineCount)
     .option('--summary', 'each run in figures: times, attempts with their costs, retries and breakers')
     .option('--raw', 'the raw output of the agent, or the raw file, byte for byte (sanitized on a terminal)')

@@ -18,7 +18,7 @@ export const define: Define = (command, cli) => {
       'Lists the newest 100 runs that match, the newest first. --before lists the next ones; --json lists all.',
     ),
   )
-    .option('--json', 'print the states of the runs as JSON')
+    .option('--json', 'print the result as JSON')
     .addHelpText('after', HELP)
     .action((flags: Flags) => list(flags, cli));
 };

@@ -20,7 +20,7 @@ export const define: Define = (command, cli) => {
     )
     .argument(...RUN_ARGUMENT)
     .option('--story <id>', 'only the requests of this story')
-    .option('--json', 'print the rows and the proposal as JSON')
+    .option('--json', 'print the result as JSON')
     .addHelpText('after', HELP)
     .action((runId: string | undefined, flags: Flags) => network(runId, flags, cli));
 };

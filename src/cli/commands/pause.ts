@@ -25,7 +25,7 @@ export const define: Define = (command, cli) => {
   addConfirmation(addAllOptions(command))
     .option(
       '--json',
-      'print what changed as JSON: {runId, changed, stories, says}; with --all, a list, in which a refused run has error',
+      'print as JSON: {runId, changed, stories, says}; with --all a list, in which a refused run has error',
     )
     .addHelpText('after', HELP)
     .action((runId: string | undefined, flags: Flags) => pause(runId, flags, cli));

@@ -55,7 +55,7 @@ export const define: Define = (command, cli) => {
     .option('-y, --yes', 'write without asking; without a terminal, this or --output is required')
     .option(
       '--json',
-      'print the result as JSON: written, path, ids that were added, changed, removed, kept and ignored, summary, usage; needs --yes or --output',
+      'print as JSON: written, path, ids added, changed, removed, kept and ignored, summary, usage; needs --yes or --output',
     )
     .addHelpText('after', HELP)
     .action((goal: string | undefined, flags: Flags) => plan(goal ?? '', flags, cli));

@@ -23,7 +23,7 @@ export const define: Define = (command, cli) => {
     .argument(...RUN_ARGUMENT)
     .option(...CONFIRM_OPTION)
     .option('--no-wait', 'do not wait until it is open')
-    .option('--json', 'print the request and its pull request as JSON')
+    .option('--json', 'print the result as JSON')
     .addHelpText('after', HELP)
     .action((runId: string | undefined, flags: Flags) => openPull(runId, flags, cli));
 };

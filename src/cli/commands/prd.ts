@@ -40,7 +40,7 @@ export const define: Define = (command, cli) => {
   addSourceOptions(validating)
     .option(
       '--json',
-      'print the PRD as halo sees it, as JSON; if it is refused, {error: {code, message, hint, problems}}, each problem with line, where and rule',
+      'print the PRD as JSON; if it is refused, {error: {code, message, hint, problems}}, each problem with line, where and rule',
     )
     .addHelpText('after', VALIDATE_HELP)
     .action((file: string | undefined, flags: ValidateFlags) => validate(file, flags, cli));

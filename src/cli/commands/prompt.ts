@@ -22,7 +22,7 @@ export const define: Define = (command, cli) => {
       .option('--repo <path>', 'path or URL of the repository', '.'),
   )
     .option(...PROMPT_FILE)
-    .option('--json', 'print the prompt and its sections as JSON')
+    .option('--json', 'print the result as JSON')
     .addHelpText('after', HELP)
     .action((prd: string | undefined, flags: Flags) => showPrompt(prd, flags, cli));
 };

@@ -29,7 +29,7 @@ export const define: Define = (command, cli) => {
       'a comment on lines of the diff: `path:line-line "text"`; repeatable, after the run id',
     )
     .option('--comments <file>', 'comments as JSON: a list of path, line, endLine, side and text; `-`: from stdin')
-    .option('--json', 'print the story and the commit as JSON')
+    .option('--json', 'print the result as JSON')
     .addHelpText('after', HELP)
     .action((runId: string | undefined, flags: Flags) => reject(runId, flags, cli));
 };

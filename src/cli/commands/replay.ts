@@ -20,7 +20,7 @@ export const define: Define = (command, cli) => {
     .argument(...RUN_ARGUMENT)
     .requiredOption('--story <id>', 'the story (required)')
     .option('--attempt <n>', 'the attempt (default: the last one)', parseCount)
-    .option('--json', 'print the comparison as JSON')
+    .option('--json', 'print the result as JSON')
     .addHelpText('after', HELP)
     .action((runId: string | undefined, flags: Flags) => replay(runId, flags, cli));
 };

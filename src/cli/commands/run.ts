@@ -61,10 +61,7 @@ export const define: Define = (command, cli) => {
     .option(...DRY_RUN)
     .option('--sandbox', 'changes nothing: agents always run in sandboxes')
     .option('--allow-dirty', 'accept uncommitted changes; they are not part of the run')
-    .option(
-      '--from-head',
-      'start from the checked-out commit, even if it lacks stories that the PRD marks as done; they are not repeated, unless you remove their marks first',
-    )
+    .option('--from-head', 'start from the checked-out commit, even if it lacks stories that the PRD marks as done')
     .option('--json', 'print journal events as JSON, one per line')
     .addHelpText('after', HELP)
     .action((prd: string | undefined, flags: Flags) => run(prd, flags, cli));

@@ -20,7 +20,7 @@ export const define: Define = (command, cli) => {
     .command('ls')
     .summary('list snapshots')
     .description('Lists the snapshots of all repositories, the last used first, with their sizes.')
-    .option('--json', 'print the same as JSON')
+    .option('--json', 'print the result as JSON')
     .addHelpText('after', LIST_HELP)
     .action((flags: { json?: true }) => list(flags, cli));
   command
@@ -32,7 +32,7 @@ export const define: Define = (command, cli) => {
     .option('-C, --repo <path>', 'the repository', '.')
     .option('--profile <name>', 'use [profiles.<name>] of the configuration')
     .option('-c, --config <key=value>', 'override one setting (repeatable)', collect)
-    .option('--json', 'print only the result, as JSON')
+    .option('--json', 'print the result as JSON')
     .addHelpText('after', BUILD_HELP)
     .action((flags: BuildFlags) => build(flags, cli));
   command
@@ -41,7 +41,7 @@ export const define: Define = (command, cli) => {
     .description('Removes snapshots and their volumes. Setup runs again for the next story. Those in use stay.')
     .argument('[keys...]', 'beginnings of keys of `halo snapshot ls`')
     .option('--all', 'remove all snapshots')
-    .option('--json', 'print the removed keys as JSON')
+    .option('--json', 'print the result as JSON')
     .addHelpText('after', REMOVE_HELP)
     .action((keys: string[], flags: { all?: true; json?: true }) => remove(keys, flags, cli));
 };

@@ -60,10 +60,7 @@ export const define: Define = (command, cli) => {
     .option(...STORY)
     .option(...DRY_RUN)
     .option('--allow-dirty', 'accept uncommitted changes; they are not part of the run')
-    .option(
-      '--from-head',
-      'start from the checked-out commit, even if it lacks stories that the PRD marks as done; they are not repeated, unless you remove their marks first',
-    )
+    .option('--from-head', 'start from the checked-out commit, even if it lacks stories that the PRD marks as done')
     .option('--json', 'print the runs as JSON, with repository, batch and warnings')
     .addHelpText('after', HELP)
     .action((prd: string | undefined, flags: Flags) => submit(prd, flags, cli));

@@ -78,7 +78,7 @@ export const define: Define = (command, cli) => {
     .summary('show sign-ins, denials and changes')
     .addHelpText('after', LOG_HELP)
     .description('Shows changes of users and tokens, sign-ins, refused tokens and denied operations, the latest last.')
-    .option('--since <time>', `only events since ${SINCE}`)
+    .option('--since <time>', `only what happened after ${SINCE}`)
     .option('--limit <n>', `at most so many events, the latest (default: ${MAX_EVENTS})`, parseLimit)
     .option('--json', AS_JSON)
     .action((flags: LogFlags) => showLog(flags, cli));

@@ -19,7 +19,7 @@ export const define: Define = (command, cli) => {
     .command('ls')
     .summary('list running workers')
     .description('Lists the running workers, the oldest first, with the stories that they run.')
-    .option('--json', 'print the same as JSON')
+    .option('--json', 'print the result as JSON')
     .addHelpText('after', LIST_HELP)
     .action((flags: { json?: true }) => list(flags, cli));
   command
@@ -29,7 +29,7 @@ export const define: Define = (command, cli) => {
       'Lets a worker finish the stories that it runs and take no others, for example before an upgrade. It keeps running, until `halo worker resume` lets it take stories again, or it is stopped.',
     )
     .argument('<worker>', WORKER)
-    .option('--json', 'print the worker as JSON')
+    .option('--json', 'print the result as JSON')
     .addHelpText('after', DRAIN_HELP)
     .action((worker: string, flags: { json?: true }) => drain(worker, flags, cli));
   command
@@ -37,7 +37,7 @@ export const define: Define = (command, cli) => {
     .summary('let a drained worker take stories again')
     .description('Lets a drained worker take stories again.')
     .argument('<worker>', WORKER)
-    .option('--json', 'print the worker as JSON')
+    .option('--json', 'print the result as JSON')
     .addHelpText('after', RESUME_HELP)
     .action((worker: string, flags: { json?: true }) => resume(worker, flags, cli));
 };

@@ -58,7 +58,7 @@ export function controlCommand<F extends object = object>(definition: ControlCom
     command
       .option(
         '--json',
-        'print what changed as JSON: {runId, changed, stories, says}; with --all, a list, in which a refused run has error',
+        'print as JSON: {runId, changed, stories, says}; with --all a list, in which a refused run has error',
       )
       .addHelpText('after', help)
       .action(async (runId: string | undefined, flags: Flags & F) => {
@@ -112,7 +112,7 @@ export function addAllOptions(command: Command, which = 'runs that have not ende
 }
 
 export function addConfirmation(command: Command): Command {
-  return command.option('-y, --yes', 'with --all: do not ask for confirmation; necessary without a terminal');
+  return command.option('-y, --yes', 'with --all: do not ask; necessary without a terminal');
 }
 
 /**

@@ -29,7 +29,7 @@ export const ASK: [string, string] = ['--ask-for-approval', 'require approval be
 /** An option of `run`, `submit`, `plan` and `prompt`: the setting `prompt.before`. */
 export const PROMPT_FILE: [string, string] = [
   '--prompt <path>',
-  'begin every prompt with this committed file of the repository (setting prompt.before)',
+  'begin every prompt with this committed file (setting prompt.before)',
 ];
 
 /** An option of `run` and `submit`: the ids of the only stories to run. */
@@ -42,7 +42,7 @@ export const STORY: [string, string, typeof collect] = [
 /** An option of `run` and `submit`: agents describe changes, and nothing lands. */
 export const DRY_RUN: [string, string] = [
   '--dry-run',
-  'let the agent read the repository and describe what it would change for each story; change nothing',
+  'let the agent describe what it would change for each story; change nothing',
 ];
 
 /** The flags as `key=value` settings; later ones override earlier ones. */
@@ -142,15 +142,12 @@ export interface TaskFlags {
 
 export function addTaskOptions(command: Command, assignee: string): Command {
   return command
-    .option('--tasks <path>', 'the tasks file (default: prd.json, else tasks.json, in the workspace)')
+    .option('--tasks <path>', 'the tasks file (default: prd.json, else tasks.json)')
     .option(
       '--prompt <path>',
       'the file that every prompt starts with (default: ~/.prompts/autonomous-senior-engineer.prompt.md)',
     )
-    .option(
-      '--workspace <path>',
-      'the git checkout to work in, where other relative paths start (default: the current directory)',
-    )
+    .option('--workspace <path>', 'the git checkout to work in, where other relative paths start (default: ".")')
     .option('--assignee <name>', 'the name in the lines of the log', assignee);
 }
 

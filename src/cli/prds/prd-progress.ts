@@ -16,7 +16,7 @@ export const defineList: Define = (command, cli) => {
   command
     .summary('list the PRDs of this repository')
     .description('Lists the named PRDs with their progress. Shows an error for a PRD that cannot be read.')
-    .option('--json', 'print the same as JSON')
+    .option('--json', 'print the result as JSON')
     .addHelpText('after', LIST_HELP)
     .action((flags: { json?: true }) => list(flags, cli));
 };
@@ -66,7 +66,7 @@ export const defineStatus: Define = (command, cli) => {
     .summary('show the progress of a PRD')
     .description('Shows how many stories of a PRD are done, the active story, and the newest run.')
     .argument('[name]', 'the PRD (default: the only named PRD)')
-    .option('--json', 'print the same as JSON')
+    .option('--json', 'print the result as JSON')
     .addHelpText('after', STATUS_HELP)
     .action((name: string | undefined, flags: { json?: true }) => showStatus(name, flags, cli));
 };
