@@ -8,6 +8,7 @@ import { runOperations } from './operations/runs.ts';
 import { descriptionOperations, serverOperations } from './operations/server.ts';
 import { submitOperations } from './operations/submit.ts';
 import { telemetryOperations } from '../features/telemetry/api/operations.ts';
+import { retentionOperations } from '../features/retention/api/operations.ts';
 import { userOperations } from './operations/users.ts';
 
 /** Every operation by its name, in the order of the reference. */
@@ -19,6 +20,7 @@ export const OPERATIONS = named({
   ...controlOperations,
   ...reportOperations,
   ...serverOperations,
+  ...retentionOperations,
   ...notifyOperations,
   ...userOperations,
   ...telemetryOperations,

@@ -136,7 +136,11 @@ const GROUPS: Record<string, readonly Omit<Entry, 'heading'>[]> = {
       summary: 'list, build and remove snapshots of installed dependencies',
       load: () => import('./commands/snapshot.ts'),
     },
-    { name: 'prune', summary: 'remove artifacts and journals of old runs', load: () => import('./commands/prune.ts') },
+    {
+      name: 'prune',
+      summary: 'remove artifacts and journals of old runs',
+      load: () => import('../features/retention/cli/prune.ts'),
+    },
     { name: 'config', summary: 'show settings and their origins', load: () => import('./commands/config.ts') },
     { name: 'completion', summary: 'print a shell completion script', load: () => import('./commands/completion.ts') },
   ],

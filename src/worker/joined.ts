@@ -1,4 +1,5 @@
 import { Notifier } from '../features/notifications/worker/notifier.ts';
+import { pruneDaily } from '../features/retention/worker/prune-daily.ts';
 import { recordSwept, MetricsRecorder } from '../features/telemetry/worker/metrics-recorder.ts';
 import { TraceExporter } from '../features/telemetry/worker/trace-exporter.ts';
 import type { StoryQueue } from '../queue/queue.ts';
@@ -20,3 +21,6 @@ export function feedConsumers(context: WorkerContext, queue: StoryQueue): FeedCo
 
 /** Called with the number of resources of dead workers that a sweep of a HALO_HOME removed. */
 export const AFTER_SWEEP: readonly ((home: string, count: number) => Promise<void>)[] = [recordSwept];
+
+/** What one of the workers does about every minute; each decides whether it is due. */
+export const UPKEEP: readonly ((worker: WorkerContext, signal: AbortSignal) => Promise<void>)[] = [pruneDaily];

@@ -20,7 +20,7 @@ import { openProcessMasker } from './process-masker.ts';
 import { connectQueueRedis } from './recovery/find-redis.ts';
 import { IssueReporter } from './issues/issue-reporter.ts';
 import { FeedReader } from './feed/feed-reader.ts';
-import { AFTER_SWEEP, feedConsumers } from './joined.ts';
+import { AFTER_SWEEP, feedConsumers, UPKEEP } from './joined.ts';
 import { Reconciler } from './recovery/reconciler.ts';
 import { readFleetLimits } from '../config/host-rules.ts';
 import { openJobRanks } from './run/run-ownership.ts';
@@ -120,7 +120,7 @@ class QueueWorker implements Worker {
     const { host, concurrency, log, owner } = options;
     this.services = services;
     this.options = options;
-    this.reconciler = new Reconciler(context, queue, { owner, takeoverMs: host.takeoverMs });
+    this.reconciler = new Reconciler(context, queue, { owner, takeoverMs: host.takeoverMs, upkeep: UPKEEP });
     this.ahead = new PreparedAttempts(context);
     this.reporter = new IssueReporter(context, queue, owner);
     this.feed = new FeedReader(context, queue, feedConsumers(context, queue));

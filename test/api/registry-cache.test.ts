@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { checkCache } from '../../src/api/doctor/checks.ts';
+import { checkCache } from '../../src/features/retention/api/checks.ts';
 import { openScriptedHome } from '../support/halo/scripted-home.ts';
 
 it('doctor shows the size of the registry cache, and prune applies a maximum that was lowered', async () => {

@@ -23,17 +23,9 @@ import { readConfig } from '../repository/repo-config.ts';
 import { agentAdapter } from '../../agents/registry.ts';
 import type { AgentId } from '../../core/agent.ts';
 import { connectHostRedis } from '../../worker/recovery/find-redis.ts';
-import {
-  checkCache,
-  checkForges,
-  checkGit,
-  checkKeys,
-  checkReports,
-  checkRetention,
-  checkSandbox,
-  checkSnapshots,
-} from './checks.ts';
+import { checkForges, checkGit, checkKeys, checkReports, checkSandbox, checkSnapshots } from './checks.ts';
 import { checkEndpoints } from '../../features/notifications/api/check-endpoints.ts';
+import { checkCache, checkRetention } from '../../features/retention/api/checks.ts';
 import { foldSame, type Finding } from './doctor-finding.ts';
 
 type DoctorCheck = () => Promise<Finding | Finding[]>;

@@ -1,4 +1,4 @@
-import { toPrunedError } from '../../core/retention/retention.ts';
+import { toPrunedError } from '../../core/run/pruned.ts';
 import { findLines } from '../../core/text/safe-text.ts';
 import { operation } from './operation.ts';
 import { flagSchema } from './schemas.ts';

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import { MAX_FIND_LENGTH } from '../../core/listing/run-facts.ts';
-import { toPrunedError } from '../../core/retention/retention.ts';
+import { toPrunedError } from '../../core/run/pruned.ts';
 import { type RunState, storyOf } from '../../core/run/state.ts';
 import { sleep } from '../../lib/async.ts';
 import { defined } from '../../lib/guards.ts';

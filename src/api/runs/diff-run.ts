@@ -1,6 +1,6 @@
 import { printableShellWord } from '../../core/text/safe-text.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import { toPrunedError } from '../../core/retention/retention.ts';
+import { toPrunedError } from '../../core/run/pruned.ts';
 import { storyOf, type RunState, type StoryState } from '../../core/run/state.ts';
 import { diffCommits, hasCommit, readParent } from '../../git/commit/read-commits.ts';
 import { openHeldRepository, readHeldCommit } from '../../git/commit/held-commits.ts';

@@ -1,4 +1,4 @@
-import { prunedText } from '../../core/retention/retention.ts';
+import { prunedText } from '../../core/run/pruned.ts';
 import { storyOf } from '../../core/run/state.ts';
 import type { Cli, Define } from '../cli.ts';
 import { RUN_ARGUMENT } from '../options/resolve-run.ts';

@@ -1,5 +1,5 @@
 import type { Operations } from '../../api/operations.ts';
-import { prunedText } from '../../core/retention/retention.ts';
+import { prunedText } from '../../core/run/pruned.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { storyOf, type RunState, type StoryState } from '../../core/run/state.ts';
 import { printableShellWord, safeLine } from '../../core/text/safe-text.ts';

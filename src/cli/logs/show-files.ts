@@ -1,6 +1,6 @@
 import type { Operations } from '../../api/operations.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import { prunedText } from '../../core/retention/retention.ts';
+import { prunedText } from '../../core/run/pruned.ts';
 import { safeOutput } from '../../core/text/safe-text.ts';
 import { attemptOf, pathsOf, type WantedFiles } from './attempt-files.ts';
 import type { Cli } from '../cli.ts';

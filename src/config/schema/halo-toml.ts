@@ -27,7 +27,8 @@ import { ForgeTable, IssuesTable, LandTable } from './landing-tables.ts';
 import { McpTable, ServerTable } from './server-table.ts';
 import { NotifyTable } from '../../features/notifications/config/notify-table.ts';
 import { TracesTable } from '../../features/telemetry/config/traces-table.ts';
-import { KeepTable, SnapshotTable } from './storage-tables.ts';
+import { KeepTable } from '../../features/retention/config/keep-table.ts';
+import { SnapshotTable } from './snapshot-table.ts';
 import { spending } from './spending-table.ts';
 import { TestsTable } from './tests-table.ts';
 

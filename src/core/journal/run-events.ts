@@ -1,7 +1,7 @@
 import type { StopReason } from '../failure/stop-reason.ts';
 import type { Prd } from '../prd/prd.ts';
 import type { PullEvents } from '../pulls/pull-state.ts';
-import { dateTime } from '../retention/retention.ts';
+import { dateTime } from '../run/pruned.ts';
 import { unmarkedText } from '../run/unmarked-stories.ts';
 import { safeLine } from '../text/safe-text.ts';
 import { shortCommit } from '../transcript/excerpt.ts';

@@ -11,7 +11,6 @@ import { expireQuestions } from '../control/answer-story.ts';
 import { liveOwnerOf } from '../run/run-ownership.ts';
 import { nextJobs } from '../run/next-jobs.ts';
 import { updateDependencies } from './update-dependencies.ts';
-import { pruneDaily } from '../retention/prune-daily.ts';
 import { sweepOrphans } from './sweep-orphans.ts';
 import type { WorkerContext } from '../worker-context.ts';
 
@@ -29,6 +28,8 @@ interface ReconcilerOptions {
   owner?: string | undefined;
   /** HALO_TAKEOVER, in ms: a shorter time than ten seconds is also how often it compares. */
   takeoverMs?: number | undefined;
+  /** What one worker does about every minute, in addition; default: nothing. */
+  upkeep?: readonly ((worker: WorkerContext, signal: AbortSignal) => Promise<void>)[];
 }
 
 /** What an open run needs, as far as its journal says. */
@@ -67,8 +68,8 @@ export class Reconciler {
   private readonly compare: () => Promise<void>;
   private comparing: Promise<void>;
   private sweeping: Promise<void> | undefined;
-  private readonly prune: () => Promise<void>;
-  private pruning: Promise<void> | undefined;
+  private readonly upkeep: () => Promise<void>;
+  private upkeepRunning: Promise<void> | undefined;
   private readonly closing = new AbortController();
   private readonly everyMs: number;
   private readonly timer: NodeJS.Timeout;
@@ -80,14 +81,20 @@ export class Reconciler {
   /** When all open runs were compared, in ms since the process started. */
   private comparedAllAt = -Infinity;
 
-  constructor(worker: WorkerContext, queue: StoryQueue, { owner, takeoverMs = EVERY_MS }: ReconcilerOptions = {}) {
+  constructor(
+    worker: WorkerContext,
+    queue: StoryQueue,
+    { owner, takeoverMs = EVERY_MS, upkeep = [] }: ReconcilerOptions = {},
+  ) {
     this.worker = worker;
     this.queue = queue;
     this.owner = owner;
     this.everyMs = Math.min(EVERY_MS, takeoverMs);
     const warn = (message: string) => (error: unknown) => worker.log.warn({ err: error }, message);
     this.sweep = coalesce(() => sweepOrphans(worker).catch(warn('orphan sweep failed')));
-    this.prune = coalesce(() => pruneDaily(worker, this.closing.signal).catch(warn('retention failed')));
+    const { signal } = this.closing;
+    const each = upkeep.map((call) => () => call(worker, signal).catch(warn('upkeep failed')));
+    this.upkeep = coalesce(async () => void (await Promise.all(each.map((call) => call()))));
     this.compare = coalesce(() => this.compareOnce().catch(warn('reconciliation failed')));
     this.comparing = this.compare();
     this.timer = setInterval(() => void (this.comparing = this.compare()), this.everyMs).unref();
@@ -107,7 +114,7 @@ export class Reconciler {
   async close(): Promise<void> {
     clearInterval(this.timer);
     this.closing.abort();
-    await Promise.all([this.comparing, this.sweeping, this.pruning]);
+    await Promise.all([this.comparing, this.sweeping, this.upkeepRunning]);
     if (this.owner === undefined) await this.queue.releaseLease(LEASE, this.id).catch(ignore);
   }
 
@@ -121,7 +128,7 @@ export class Reconciler {
       // A worker that starts compares in any case: its user may have repaired something.
       if (!this.leads && !isFirst) return;
       for (const lane of await removeDeadWorkers(worker.home)) await queue.dropLane(lane);
-      if (this.turns % SWEEP_EVERY === 1) this.pruning = this.prune();
+      if (this.turns % SWEEP_EVERY === 1) this.upkeepRunning = this.upkeep();
     }
     await worker.store.publishRuns();
     const changedAt = await worker.store.openRunsChangedAt();

@@ -18,7 +18,7 @@ import { transcribe } from '../../../src/core/transcript/transcript.ts';
 import { AccessLog } from '../../../src/store/access/access-log.ts';
 import { UserFiles } from '../../../src/store/access/user-files.ts';
 import { openStore } from '../../../src/store/store.ts';
-import { pruneDaily } from '../../../src/worker/retention/prune-daily.ts';
+import { pruneDaily } from '../../../src/features/retention/worker/prune-daily.ts';
 import { openBreakerStore } from '../../../src/store/breaker-files.ts';
 import { IssueReportFiles, IssueRuns, PullFiles } from '../../../src/store/forge-files.ts';
 import { startWorker } from '../../../src/worker/main.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { transcribe } from '../../../src/core/transcript/transcript.ts';
 import { openStore } from '../../../src/store/store.ts';
-import { pruneHome } from '../../../src/worker/retention/prune-home.ts';
+import { pruneHome } from '../../../src/features/retention/worker/prune-home.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
 import { created, failed } from '../../support/journal.ts';
 import { tempDir } from '../../support/temp-dir.ts';

@@ -1,14 +1,14 @@
 import { join } from 'node:path';
-import { hasRetention, type RetentionLimits } from '../../core/retention/retention.ts';
-import { HaloError } from '../../core/failure/errors.ts';
-import { readHostFile } from '../../config/host-rules.ts';
-import { openRegistryCache } from '../../gateway/registry/registry-cache.ts';
-import { mapConcurrent } from '../../lib/async.ts';
-import { defined, isRecord } from '../../lib/guards.ts';
-import { readIfExists, writeAtomic } from '../../lib/fs.ts';
-import { tryParseJson } from '../../lib/parse-json.ts';
-import { compressOutput } from '../../store/run/compress-output.ts';
-import type { WorkerContext } from '../worker-context.ts';
+import { hasRetention, type RetentionLimits } from '../core/retention.ts';
+import { HaloError } from '../../../core/failure/errors.ts';
+import { readHostFile } from '../../../config/host-rules.ts';
+import { openRegistryCache } from '../../../gateway/registry/registry-cache.ts';
+import { mapConcurrent } from '../../../lib/async.ts';
+import { defined, isRecord } from '../../../lib/guards.ts';
+import { readIfExists, writeAtomic } from '../../../lib/fs.ts';
+import { tryParseJson } from '../../../lib/parse-json.ts';
+import { compressOutput } from '../../../store/run/compress-output.ts';
+import type { WorkerContext } from '../../../worker/worker-context.ts';
 import { pruneHome } from './prune-home.ts';
 
 /** Who removes in journals if no user asked for it. */

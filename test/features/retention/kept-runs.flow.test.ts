@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import type { RunState } from '../../../src/core/run/state.ts';
 import { IssueReportFiles } from '../../../src/store/forge-files.ts';
-import { findKeptRuns, type IdentifiedRun } from '../../../src/worker/retention/prune-home.ts';
+import { findKeptRuns, type IdentifiedRun } from '../../../src/features/retention/worker/prune-home.ts';
 import { it } from '../../support/fixtures.ts';
 import { asked, BASE, COMMIT, created, failed, held, passed, stateOf } from '../../support/journal.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';

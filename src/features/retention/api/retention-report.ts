@@ -1,12 +1,12 @@
-import type { PruneReport, PruneRequest } from '../operations/schemas.ts';
-import { hasRetention, type RetentionLimits, type RunRemoval } from '../../core/retention/retention.ts';
-import { openRegistryCache } from '../../gateway/registry/registry-cache.ts';
-import { defined } from '../../lib/guards.ts';
-import { parseDuration, parseSize } from '../../lib/units.ts';
-import type { Store } from '../../store/store.ts';
-import { assertPlausibleClock, readCacheLimit, readRetention } from '../../worker/retention/prune-daily.ts';
-import { planPrune, pruneHome, type PruneContext, type PruneResult } from '../../worker/retention/prune-home.ts';
-import type { UnusedMirror } from '../../worker/retention/unused-mirrors.ts';
+import type { PruneReport, PruneRequest } from './prune-schemas.ts';
+import { hasRetention, type RetentionLimits, type RunRemoval } from '../core/retention.ts';
+import { openRegistryCache } from '../../../gateway/registry/registry-cache.ts';
+import { defined } from '../../../lib/guards.ts';
+import { parseDuration, parseSize } from '../../../lib/units.ts';
+import type { Store } from '../../../store/store.ts';
+import { assertPlausibleClock, readCacheLimit, readRetention } from '../worker/prune-daily.ts';
+import { planPrune, pruneHome, type PruneContext, type PruneResult } from '../worker/prune-home.ts';
+import type { UnusedMirror } from '../worker/unused-mirrors.ts';
 
 /** Something that retention removed, or would remove: of a run, a mirror that no run uses, or archives of registries. */
 export type Removed = PruneReport['removed'][number];

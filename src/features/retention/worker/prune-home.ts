@@ -1,27 +1,27 @@
 import { join } from 'node:path';
-import { HaloError, toHaloError } from '../../core/failure/errors.ts';
+import { HaloError, toHaloError } from '../../../core/failure/errors.ts';
 import {
   bytesThatStay,
   planRetention,
   type RetentionLimits,
   type RunRemoval,
   type RunSize,
-} from '../../core/retention/retention.ts';
-import { waitsForAnswer } from '../../core/run/questions.ts';
-import { currentDecision, type RunState } from '../../core/run/state.ts';
-import { releaseRun, repackHeld } from '../../git/mirror/mirror-upkeep.ts';
-import { mirrorPath } from '../../git/mirror/mirror.ts';
-import { isObjectId } from '../../git/process/git-output.ts';
-import { isUrl } from '../../git/repository/repo-url.ts';
-import { isOnOtherBranch } from '../../git/repository/unmerged-runs.ts';
-import { mapConcurrent } from '../../lib/async.ts';
-import { failpoint } from '../../lib/failpoint.ts';
-import { acquireLock, LockBusyError } from '../../lib/lock.ts';
-import { IssueReportFiles } from '../../store/forge-files.ts';
-import { OpenRuns } from '../../store/open-runs.ts';
-import { finishRemovals, measureRun, removeArtifacts, removeRun } from '../../store/run/remove-run.ts';
-import type { Store } from '../../store/store.ts';
-import { inspectRunRepo } from '../repository/host-repository.ts';
+} from '../core/retention.ts';
+import { waitsForAnswer } from '../../../core/run/questions.ts';
+import { currentDecision, type RunState } from '../../../core/run/state.ts';
+import { releaseRun, repackHeld } from '../../../git/mirror/mirror-upkeep.ts';
+import { mirrorPath } from '../../../git/mirror/mirror.ts';
+import { isObjectId } from '../../../git/process/git-output.ts';
+import { isUrl } from '../../../git/repository/repo-url.ts';
+import { isOnOtherBranch } from '../../../git/repository/unmerged-runs.ts';
+import { mapConcurrent } from '../../../lib/async.ts';
+import { failpoint } from '../../../lib/failpoint.ts';
+import { acquireLock, LockBusyError } from '../../../lib/lock.ts';
+import { IssueReportFiles } from '../../../store/forge-files.ts';
+import { OpenRuns } from '../../../store/open-runs.ts';
+import { finishRemovals, measureRun, removeArtifacts, removeRun } from '../../../store/run/remove-run.ts';
+import type { Store } from '../../../store/store.ts';
+import { inspectRunRepo } from '../../../worker/repository/host-repository.ts';
 import {
   findUnusedMirrors,
   finishMirrorRemovals,

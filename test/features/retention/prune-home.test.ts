@@ -2,11 +2,11 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { RetentionLimits } from '../../../src/core/retention/retention.ts';
+import type { RetentionLimits } from '../../../src/features/retention/core/retention.ts';
 import { transcribe } from '../../../src/core/transcript/transcript.ts';
 import { acquireLock } from '../../../src/lib/lock.ts';
 import { openStore } from '../../../src/store/store.ts';
-import { planPrune, pruneHome } from '../../../src/worker/retention/prune-home.ts';
+import { planPrune, pruneHome } from '../../../src/features/retention/worker/prune-home.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
 import { created, failed, succeeded } from '../../support/journal.ts';
 

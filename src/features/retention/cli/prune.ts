@@ -1,12 +1,12 @@
 import { InvalidArgumentError } from 'commander';
-import type { PruneReport, PruneRequest } from '../../api/operations/schemas.ts';
-import type { Removed } from '../../api/retention/retention-report.ts';
-import { safeLine } from '../../core/text/safe-text.ts';
-import { HaloError } from '../../core/failure/errors.ts';
-import { formatSize, parseDuration, parseSize } from '../../lib/units.ts';
-import type { Cli, Define } from '../cli.ts';
-import { table, terminalColumns, type Cell } from '../output/table.ts';
-import { askPerson, stoppable } from '../run/run-until-signal.ts';
+import type { PruneReport, PruneRequest } from '../api/prune-schemas.ts';
+import type { Removed } from '../api/retention-report.ts';
+import { safeLine } from '../../../core/text/safe-text.ts';
+import { HaloError } from '../../../core/failure/errors.ts';
+import { formatSize, parseDuration, parseSize } from '../../../lib/units.ts';
+import type { Cli, Define } from '../../../cli/cli.ts';
+import { table, terminalColumns, type Cell } from '../../../cli/output/table.ts';
+import { askPerson, stoppable } from '../../../cli/run/run-until-signal.ts';
 
 interface Flags {
   olderThan?: string;

@@ -2,12 +2,12 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { checkRetention } from '../../../src/api/doctor/checks.ts';
+import { checkRetention } from '../../../src/features/retention/api/checks.ts';
 import { transcribe } from '../../../src/core/transcript/transcript.ts';
 import { openStore } from '../../../src/store/store.ts';
-import type { PruneRequest } from '../../../src/api/operations/schemas.ts';
-import { reportPrune } from '../../../src/api/retention/retention-report.ts';
-import { pruneDaily, readLastPrune } from '../../../src/worker/retention/prune-daily.ts';
+import type { PruneRequest } from '../../../src/features/retention/api/prune-schemas.ts';
+import { reportPrune } from '../../../src/features/retention/api/retention-report.ts';
+import { pruneDaily, readLastPrune } from '../../../src/features/retention/worker/prune-daily.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
 import { created, failed } from '../../support/journal.ts';
 

@@ -1,6 +1,4 @@
-import { HaloError } from '../failure/errors.ts';
-import type { RunState } from '../run/state.ts';
-import { msBetween } from '../text/format-elapsed.ts';
+import { msBetween } from '../../../core/text/format-elapsed.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -98,23 +96,4 @@ function removalOf(
   if (ageMs >= artifactsMs) return { runId, endedAt, what: 'artifacts', bytes: artifactBytes, why: ended };
   if (rank < runs) return undefined;
   return { runId, endedAt, what: 'artifacts', bytes: artifactBytes, why: `${rank} newer runs have ended` };
-}
-
-/** A sentence about a run whose artifacts retention has removed. */
-export function prunedText({ runId, pruned }: { runId: string; pruned: { at: string } }): string {
-  return `Retention removed the artifacts of run ${runId} on ${dateTime(pruned.at)}.`;
-}
-
-/** `2030-01-31 03:20:00 UTC` */
-export function dateTime(at: string): string {
-  return `${at.slice(0, 10)} ${at.slice(11, 19)} UTC`;
-}
-
-/** ARTIFACT_UNREADABLE of a run whose artifacts retention has removed says so; any other error is returned unchanged. */
-export function toPrunedError({ runId, pruned }: Pick<RunState, 'runId' | 'pruned'>, error: unknown): unknown {
-  if (pruned === undefined || !(error instanceof HaloError) || error.code !== 'ARTIFACT_UNREADABLE') return error;
-  return new HaloError('ARTIFACT_UNREADABLE', prunedText({ runId, pruned }), {
-    hint: 'Read what its journal has with `halo logs` and `halo show`.',
-    cause: error,
-  });
 }

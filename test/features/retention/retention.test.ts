@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { planRetention, type RunSize } from '../../../src/core/retention/retention.ts';
+import { planRetention, type RunSize } from '../../../src/features/retention/core/retention.ts';
 
 const NOW = new Date('2030-03-01T00:00:00Z');
 const day = (ago: number) => new Date(NOW.getTime() - ago * 86_400_000).toISOString();

@@ -1,10 +1,10 @@
 import { lstat, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { mirrorPath, withMirrorLock } from '../../git/mirror/mirror.ts';
-import { readFolder } from '../../lib/fs.ts';
-import { LockBusyError } from '../../lib/lock.ts';
-import type { HaloError } from '../../core/failure/errors.ts';
-import { measureFolder, REMOVED, removeLeftovers } from '../../store/run/remove-run.ts';
+import { mirrorPath, withMirrorLock } from '../../../git/mirror/mirror.ts';
+import { readFolder } from '../../../lib/fs.ts';
+import { LockBusyError } from '../../../lib/lock.ts';
+import type { HaloError } from '../../../core/failure/errors.ts';
+import { measureFolder, REMOVED, removeLeftovers } from '../../../store/run/remove-run.ts';
 
 /** A mirror that no run of this home uses. */
 export interface UnusedMirror {
