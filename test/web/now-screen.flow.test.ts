@@ -81,6 +81,26 @@ describe('the screen Now', skipFor(!hasChromium && 'chromium is missing'), () =>
     await page.getByText('No run matches.').waitFor();
   });
 
+  it('still finds runs that it does not follow after an older open one has ended', async () => {
+    const idAt = (day: string) => newRunId(new Date(`2029-${day}T10:00:00Z`), randomBytes);
+    const [open, older, now] = [idAt('11-01'), idAt('12-01'), new Date('2030-01-01T00:00:00Z')];
+    await home.addRun([created(open, 1)]);
+    await home.addRun(ended(older));
+    for (let n = 0; n < 100; n++) await home.addRun(ended(newRunId(now, randomBytes)));
+    await page.reload();
+    await page.getByText('50 of 102 runs').waitFor();
+    await home.append(open, { type: 'run.ended', stopReason: 'USER_ABORT', detail: 'cancelled' });
+    await page.getByRole('link', { name: '0 open runs' }).waitFor();
+    await page.getByRole('link', { name: 'Spend' }).click();
+    await page.getByRole('link', { name: 'Now', exact: true }).click();
+    await page.getByText('50 of 102 runs').waitFor();
+    await page.getByLabel('Find runs').fill(older);
+    await page.getByText('1 of 1 run').waitFor();
+    await page.getByLabel('Find runs').fill(open);
+    await page.locator('main .run-list').getByText(open).waitFor();
+    await page.getByText('1 of 1 run').waitFor();
+  });
+
   it('counts ended runs with a question among those that wait', async () => {
     await home.addRun(succeeded('donerun1'));
     await home.addRun([created('asking01', 1), { type: 'run.started' }, ...asked('US-001')]);

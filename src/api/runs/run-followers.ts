@@ -55,6 +55,8 @@ interface Latest {
 
 interface Selected {
   entries: Entry[];
+  /** Runs that have ended of late and are older than the newest ended ones: who followed them when they were open gets their end. */
+  late: Entry[];
   ids: ReadonlySet<string>;
   version: number;
 }
@@ -66,6 +68,8 @@ export const PASS_MS = 1_000;
 /** Some events change an ended run but not the time of the open ones: all journals are looked at in every so many passes. */
 const LOOK_AT_ALL = 10;
 const MAX_READS = 8;
+/** Of the runs that ended last, those whose changes are reported even if they are older than a selection. */
+const MAX_LATE = 100;
 /** Runs in memory, in addition to the open ones. */
 const MAX_ENTRIES = 2_000;
 
@@ -85,6 +89,8 @@ export class RunTable {
   #changedAt = Number.NaN;
   #passes = 0;
   #listing: Listing = { ended: [], open: [], facts: new Map() };
+  /** Runs that were open in an earlier look, in the order in which they ended. */
+  readonly #late = new Set<string>();
   #latest: Latest | undefined;
 
   constructor(store: TableStore, limited: LimitedRuns) {
@@ -107,7 +113,9 @@ export class RunTable {
         const pass = await this.#pass(known === undefined ? 0 : PASS_MS / 2);
         const now = await memoize(pass.selected, scope, () => this.#select(pass, selection));
         const { since: from, ids } = known ?? { since: since >= this.#leftAt ? since : -1 };
-        const changed = now.entries.filter(({ version, run }) => version > from || ids?.has(run.runId) === false);
+        const late = from < 0 ? [] : now.late.filter(({ version }) => version > from);
+        const selected = now.entries.filter(({ version, run }) => version > from || ids?.has(run.runId) === false);
+        const changed = [...selected, ...late];
         known = { since: now.version, ids: now.ids };
         const name = `${scope} ${changed.map(({ version }) => version).join()}`;
         const toFrame = () => ({ runs: changed.map(({ run }) => run), after: `${prefix}${now.version}` });
@@ -161,6 +169,8 @@ export class RunTable {
     const [isOpen, exists] = [new Set(open.map(({ runId }) => runId)), new Set(ids)];
     const ended = ids.filter((runId) => !isOpen.has(runId));
     const isEnded = new Set(ended);
+    for (const { runId } of this.#listing.open) if (isEnded.has(runId)) this.#late.add(runId);
+    for (const runId of this.#late) if (!isEnded.has(runId) || this.#late.size > MAX_LATE) this.#late.delete(runId);
     if (this.#listing.ended.some((runId) => !isEnded.has(runId))) this.#leftAt = ++this.#version;
     for (const runId of this.#entries.keys()) if (!exists.has(runId)) this.#entries.delete(runId);
     this.#listing = { ended, open: open.filter(({ runId }) => exists.has(runId)), facts };
@@ -217,10 +227,14 @@ export class RunTable {
       await choose(runId);
     }
     for (const { runId } of listing.open) await choose(runId);
+    const selected = new Set(chosen);
+    for (const runId of this.#late) if (!selected.has(runId)) await choose(runId);
     await mapConcurrent(chosen, MAX_READS, read);
-    const entries = chosen.flatMap((runId) => this.#entries.get(runId) ?? []);
+    const known = chosen.flatMap((runId) => this.#entries.get(runId) ?? []);
+    const entries = known.filter(({ run }) => selected.has(run.runId));
+    const late = known.filter(({ run }) => !selected.has(run.runId));
     entries.sort((a, b) => (a.run.createdAt < b.run.createdAt ? 1 : -1));
-    return { entries, ids: new Set(chosen), version: this.#version };
+    return { entries, late, ids: selected, version: this.#version };
   }
 }
 

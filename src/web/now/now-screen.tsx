@@ -15,6 +15,8 @@ import { MissingWorker, WorkerList } from './worker-list.tsx';
 
 interface NowProps {
   runs: readonly ListedRun[] | undefined;
+  /** The page follows all ended runs from this one on; empty: all. */
+  oldest: string | undefined;
   now: string;
   person: Person;
 }
@@ -23,7 +25,7 @@ interface NowProps {
 const PAGE = 50;
 
 /** Open and ended runs with their stories, and the workers. */
-export function NowScreen({ runs, now, person }: NowProps): JSX.Element {
+export function NowScreen({ runs, oldest, now, person }: NowProps): JSX.Element {
   const [filter, setFilter, linkTo] = useRunFilter();
   const [limit, setLimit] = useState(PAGE);
   const [changes, setChanges] = useState(0);
@@ -32,7 +34,7 @@ export function NowScreen({ runs, now, person }: NowProps): JSX.Element {
     () => readJson<{ workers: WorkerView[] }>('/v1/workers'),
     true,
   );
-  const older = useOlderRuns(filter, runs && oldestEnded(runs));
+  const older = useOlderRuns(filter, oldest, runs);
   const all = useMemo(() => {
     // A retry makes an older run one of those that the page follows.
     const followed = new Set(runs?.map(({ runId }) => runId));
@@ -95,14 +97,6 @@ export function NowScreen({ runs, now, person }: NowProps): JSX.Element {
       )}
     </>
   );
-}
-
-/** The ended run that was submitted first; empty if there is none. */
-function oldestEnded(runs: readonly ListedRun[]): string {
-  return runs.reduce((oldest, { runId, status }) => {
-    const isOlder = status === 'ended' && (oldest === '' || runId < oldest);
-    return isOlder ? runId : oldest;
-  }, '');
 }
 
 /** How many runs there are, and a button for more of them. `total`: undefined until it is known. */

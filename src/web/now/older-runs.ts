@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ListedRun, ListedRuns } from '../../api/runs/limited-runs.ts';
 import { readJson, toRequestFailed, type RequestFailed } from '../page/read-server.ts';
-import { isFiltered, toQuery, type RunFilter } from './run-filter.ts';
+import { isFiltered, isListed, toQuery, type RunFilter } from './run-filter.ts';
 
 /** Read with one request. */
 const PAGE = 50;
@@ -21,22 +21,33 @@ interface OlderRuns {
 const NONE: OlderRuns = { runs: [], left: undefined, before: undefined };
 
 /**
- * The ended runs of the server that match and are older than those that the page follows, of which `oldest` is the last
- * (undefined: not known yet; empty: none). With a filter, the first page is read, too.
+ * The ended runs of the server that match and are older than `oldest`, from which on the page follows all (undefined: not
+ * known yet; empty: it follows all ended runs). With a filter, the first page is read, too. `followed`: an open run of those
+ * may be older and end.
  */
-export function useOlderRuns(filter: RunFilter, oldest: string | undefined): OlderRuns & { readMore: () => void } {
+export function useOlderRuns(
+  filter: RunFilter,
+  oldest: string | undefined,
+  followed: readonly ListedRun[] = [],
+): OlderRuns & { readMore: () => void } {
   const [found, setFound] = useState<OlderRuns>(NONE);
   const latest = useRef(0);
   const { shown, find, from, to } = filter;
   const isKnown = oldest !== undefined;
-  const read = async (before: string | undefined, newest: number, known: readonly ListedRun[]) => {
-    const query = toQuery(filter, { newest, ...(before !== undefined && before !== '' && { before }) });
+  const latestFollowed = useRef(followed);
+  latestFollowed.current = followed;
+  const read = async (before: string, newest: number, known: readonly ListedRun[]) => {
+    const query = before === '' ? undefined : toQuery(filter, { newest, before });
     const turn = (latest.current += 1);
     if (query === undefined) return setFound({ ...NONE, left: 0 });
     try {
       const { runs, omitted, next = before } = await readJson<ListedRuns>(`/v1/runs?${query}`);
       // Another filter has been chosen.
-      if (turn === latest.current) setFound({ runs: [...known, ...runs], left: omitted.ended, before: next });
+      if (turn !== latest.current) return;
+      const shown = latestFollowed.current.filter(
+        (run) => run.status === 'ended' && run.runId < next && isListed(run, false, filter),
+      );
+      setFound({ runs: [...known, ...runs], left: Math.max(0, omitted.ended - shown.length), before: next });
     } catch (error) {
       const retry = () => void read(before, newest, known);
       const problem = Object.assign(toRequestFailed(error), { retry });
@@ -50,5 +61,5 @@ export function useOlderRuns(filter: RunFilter, oldest: string | undefined): Old
     const timer = setTimeout(() => void read(oldest, isFiltered(filter) ? PAGE : 0, []), find === '' ? 0 : DELAY_MS);
     return () => clearTimeout(timer);
   }, [shown, find, from, to, isKnown]);
-  return { ...found, readMore: () => void read(found.before, PAGE, found.runs) };
+  return { ...found, readMore: () => void (found.before !== undefined && read(found.before, PAGE, found.runs)) };
 }

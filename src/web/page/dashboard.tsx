@@ -28,7 +28,7 @@ export function Dashboard({ person }: { person: Person }): JSX.Element {
   const [isListOpen, setListOpen] = useState(true);
   const [isRunOpen, setRunOpen] = useState(true);
   const [open, setOpenWindow] = useState<'palette' | 'keys'>();
-  const { runs, problem } = useRuns(setListOpen);
+  const { runs, oldest, problem } = useRuns(setListOpen);
   const breakers = useBreakers(now.slice(0, 16));
   const waiting = listInbox(runs ?? [], breakers, person).filter(
     (entry) => entry.canDecide && blocksWork(entry),
@@ -66,7 +66,7 @@ export function Dashboard({ person }: { person: Person }): JSX.Element {
       <main id="content" tabIndex={-1}>
         {problem !== undefined && <Problem problem={problem} />}
         <Guarded key={`${screen}/${runId}`}>
-          {screen === '' && <NowScreen runs={runs} now={now} person={person} />}
+          {screen === '' && <NowScreen {...{ runs, oldest, now, person }} />}
           {screen === 'inbox' && <InboxScreen runs={runs} breakers={breakers} person={person} now={now} />}
           {screen === 'spend' && <SpendScreen runs={runs ?? []} />}
           {screen === 'failures' && <FailuresScreen now={now} />}
@@ -160,21 +160,33 @@ function useNow(): string {
   return now;
 }
 
+interface FollowedRuns {
+  runs?: ListedRun[];
+  /** The ended run of the first frame that was submitted first: the page follows no ended run before it. Empty: none. */
+  oldest?: string;
+  problem?: RequestFailed;
+}
+
 /** All open and the newest ended runs, as they change. */
-function useRuns(onConnection: (isOpen: boolean) => void): { runs?: ListedRun[]; problem?: RequestFailed } {
-  const [listed, setListed] = useState<{ runs?: ListedRun[]; problem?: RequestFailed }>({});
+function useRuns(onConnection: (isOpen: boolean) => void): FollowedRuns {
+  const [listed, setListed] = useState<FollowedRuns>({});
   useEffect(
     () =>
       openEvents<{ runs: ListedRun[] }>('/v1/run-changes?follow=true', {
         onConnection,
         onProblem: (problem) => setListed((old) => ({ ...old, problem })),
         onFrames: (frames) =>
-          setListed(({ runs = [] }) => {
+          setListed(({ runs = [], oldest = oldestEnded(frames[0]?.runs ?? []) }) => {
             const byId = new Map([...runs, ...frames.flatMap((frame) => frame.runs)].map((run) => [run.runId, run]));
-            return { runs: [...byId.values()].sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1)) };
+            return { runs: [...byId.values()].sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1)), oldest };
           }),
       }),
     [],
   );
   return listed;
+}
+
+function oldestEnded(runs: readonly ListedRun[]): string {
+  const [oldest = ''] = runs.flatMap(({ runId, status }) => (status === 'ended' ? [runId] : [])).sort();
+  return oldest;
 }
