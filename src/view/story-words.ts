@@ -37,10 +37,9 @@ export function storyWords(story: StoryState, run: RunState, now: string): Words
   return { mark, tone, ...words };
 }
 
-/** Whether an attempt at a story runs: it does not wait, and neither a pause nor the end of the run has interrupted it. */
-export function isWorking({ progress, phase, waiting }: StoryState, { status, paused }: RunState): boolean {
-  const isInterrupted = status === 'ended' || (paused !== undefined && phase === undefined);
-  return progress === 'in_progress' && waiting === undefined && !isInterrupted;
+/** Whether an attempt at a story runs: it does not wait, and no pause, end of its worker or end of the run has stopped it. */
+export function isWorking({ progress, attemptAt, waiting }: StoryState, { status }: RunState): boolean {
+  return progress === 'in_progress' && attemptAt !== undefined && waiting === undefined && status !== 'ended';
 }
 
 function textOf(story: StoryState, run: RunState, now: string): [short: string, more?: string] {
@@ -50,7 +49,8 @@ function textOf(story: StoryState, run: RunState, now: string): [short: string, 
   switch (story.progress) {
     case 'in_progress':
       if (!isOpen) return ['interrupted'];
-      if (!isWorking(story, run)) return ['interrupted', ' until it is resumed'];
+      if (!isWorking(story, run))
+        return ['interrupted', run.paused === undefined ? ' until a worker continues it' : ' until it is resumed'];
       return [story.phase ?? 'starting'];
     case 'failed':
       return [word, `: ${failureWords(story)}`];

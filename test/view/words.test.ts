@@ -135,7 +135,12 @@ describe('the time of a story', () => {
     ],
     ['stops with a pause', of(...attempted(story), paused, stopped), 'interrupted until it is resumed', '-'],
     ['counts nothing while it waits to be retried', of(...failed(story), retry), 'retrying in 1m 00s', '-'],
-    ['counts nothing until a worker takes it again', of(...attempted(story), stopped), 'starting', '-'],
+    [
+      'counts nothing until a worker takes it again',
+      of(...attempted(story), stopped),
+      'interrupted until a worker continues it',
+      '-',
+    ],
     ['is that of all of its attempts at the end', of(...passed(story)), 'passed', '12.0s'],
   ])('%s', (_what, state, text, time) => {
     const first = state.stories.find(({ id }) => id === story)!;

@@ -33,14 +33,12 @@ export function afterEnd(story: StoryState, event: Of<'story.ended'>): StoryStat
 /** Applies what happens to a story between a failure and its next attempt. */
 export function foldFailure(
   story: StoryState,
-  event: Of<'story.disturbed' | 'story.returned' | 'retry.scheduled' | 'breaker.held'>,
+  event: Of<'story.disturbed' | 'retry.scheduled' | 'breaker.held'>,
 ): StoryState {
   switch (event.type) {
     case 'story.disturbed':
       // The cause of the interruption is known, so the start does not count as a worker crash.
       return withoutStart(count(story, event.class));
-    case 'story.returned':
-      return withoutStart(story);
     case 'retry.scheduled': {
       const { why, nth, of } = event;
       return { ...story, waiting: { ...waitOf(event), why, nth, of, class: event.class } };

@@ -50,12 +50,16 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
 /** Starts and stops the clock of the run. */
 function countWork(state: RunState, at: string): RunState {
   const { worked: { ms, since } = { ms: 0 }, stories, status, paused } = state;
-  const isUnderWay =
-    status !== 'ended' &&
-    stories.some(({ attemptAt, waiting }) => attemptAt !== undefined || (waiting !== undefined && !paused));
-  if (isUnderWay === (since !== undefined)) return state;
+  const isRunning = status !== 'ended' && stories.some((story) => isUnderWay(story, paused !== undefined));
+  if (isRunning === (since !== undefined)) return state;
   const worked = since === undefined ? { ms, since: at } : { ms: ms + Math.max(0, msBetween(since, at)) };
   return { ...state, worked };
+}
+
+/** An attempt runs, or the next one starts by itself soon: not so behind an open breaker. */
+function isUnderWay({ attemptAt, waiting }: StoryState, isPaused: boolean): boolean {
+  if (waiting === undefined) return attemptAt !== undefined;
+  return waiting.breaker === undefined && !isPaused;
 }
 
 function foldEvent(state: RunState | undefined, event: JournalEvent): RunState | undefined {
@@ -183,7 +187,6 @@ function foldEvent(state: RunState | undefined, event: JournalEvent): RunState |
     case 'snapshot.refused':
       return { ...next, snapshot: { state: 'refused', story: event.story, reason: event.reason } };
     case 'story.disturbed':
-    case 'story.returned':
     case 'retry.scheduled':
     case 'breaker.held':
       return withStory(next, event.story, (story) => foldFailure(story, event));
@@ -218,6 +221,7 @@ function foldEvent(state: RunState | undefined, event: JournalEvent): RunState |
     case 'story.cancelled':
       return applyControlEvent(event.type === 'run.retried' ? withoutBreaker(next) : next, event);
     case 'story.stopped':
+    case 'story.returned':
       return withStory(next, event.story, (story) => withoutStart(withoutPhase(story)));
     case 'pull.opened':
     case 'pull.closed':

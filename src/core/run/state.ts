@@ -213,7 +213,7 @@ export interface RunState extends Submission, RunFailures, PullState, ModelUse {
   /** A user's decision on the whole run. */
   decision?: RunDecision;
   startedAt?: string;
-  /** How long stories were under way before the latest wait for people, and since when they are again. ISO 8601 */
+  /** How long stories were under way before the latest time in which none was, and since when one is again. ISO 8601 */
   worked?: { ms: number; since?: string };
   /** How its sandboxes reach their gateways; set when the run starts. */
   channel?: 'socket' | 'stdio';
@@ -314,8 +314,8 @@ export function attemptLimit(
 }
 
 /**
- * How long stories of a run were under way, in ms, also between their attempts, but without the time in which only people
- * could continue the run; undefined before the first one.
+ * How long stories of a run were under way, in ms, also between their attempts, but without the time in which only people,
+ * a new worker or the end of an outage could continue the run; undefined before the first one.
  */
 export function workedMs({ worked }: RunState, now: string): number | undefined {
   return worked && worked.ms + (worked.since === undefined ? 0 : Math.max(0, msBetween(worked.since, now)));

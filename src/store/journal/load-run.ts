@@ -22,7 +22,7 @@ interface Checkpoint {
   state: RunState;
 }
 
-const CHECKPOINT_VERSION = 12;
+const CHECKPOINT_VERSION = 13;
 
 export function checkpointText({ state, end }: FoldedRun): string {
   return `${JSON.stringify({ v: CHECKPOINT_VERSION, journalBytes: end, state } satisfies Checkpoint, null, 2)}\n`;

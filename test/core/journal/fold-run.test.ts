@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { applyEvent, foldRun } from '../../../src/core/journal/fold-run.ts';
-import type { RunState } from '../../../src/core/run/state.ts';
+import { workedMs, type RunState } from '../../../src/core/run/state.ts';
 import {
   attempted,
   BASE,
@@ -13,6 +13,54 @@ import {
   stateOf,
   succeeded,
 } from '../../support/journal.ts';
+
+describe('the clock of a run', () => {
+  const ref = { story: 'US-001', attempt: 1 };
+  const wait = { ...ref, why: 'x', notBefore: '2030-01-01T01:00:00.000Z' };
+  const retry = { class: 'provider', rule: 'wait', nth: 1, of: 3 } as const;
+  const disturbed = { type: 'story.disturbed', ...ref, class: 'provider', stopReason: 'ENGINE_ERROR', summary: 'x' } as const; // prettier-ignore
+  const start: JournalEntry[] = [
+    { type: 'story.started', ...ref, epoch: 1, base: BASE },
+    { type: 'phase.started', ...ref, phase: 'agent' },
+  ];
+  const again: JournalEntry = { type: 'story.started', ...ref, epoch: 2, base: BASE };
+
+  it.each<[what: string, entries: JournalEntry[], seconds: number, runs: boolean]>([
+    ['runs during an attempt', start, 100, true],
+    ['runs between attempts', [...start, disturbed, { type: 'retry.scheduled', ...wait, ...retry }], 100, true],
+    ['stops when a worker that ends hands the story back', [...start, { type: 'story.returned', ...ref }], 2, false],
+    ['runs again with the next worker', [...start, { type: 'story.returned', ...ref }, again], 99, true],
+    [
+      'stops behind an open breaker',
+      [...start, disturbed, { type: 'breaker.held', ...wait, key: 'provider:x' }],
+      3,
+      false,
+    ],
+    [
+      'never runs for a story that a breaker holds before its first attempt',
+      [{ type: 'breaker.held', ...wait, key: 'provider:x' }],
+      0,
+      false,
+    ],
+    [
+      'stops at a pause, also with a story that failed before',
+      [
+        ...start,
+        disturbed,
+        { type: 'retry.scheduled', ...wait, ...retry },
+        { type: 'run.paused', by: 'me', now: false },
+      ],
+      4,
+      false,
+    ],
+    ['stops at the end of the run', [...start, { type: 'run.ended', stopReason: 'USER_ABORT', detail: 'x' }], 2, false],
+  ])('%s', (_what, entries, seconds, runs) => {
+    const state = stateOf(created('r1', 1), ...entries);
+    // The story starts a second after the run is created.
+    expect(workedMs(state, '2030-01-01T00:01:41.000Z') ?? 0).toBe(seconds * 1000);
+    expect(state.worked?.since !== undefined).toBe(runs);
+  });
+});
 
 describe('foldRun', () => {
   it('returns no state without events, or for events before the run was created', () => {

@@ -30,7 +30,7 @@ test('a cycle is refused and shown, without the members that only lead to it', (
 test('an unknown dependency is refused with the names in the batch', () => {
   const error = expect.objectContaining({
     code: 'USAGE',
-    message: '"ui" depends on "apl", which the batch does not have.',
+    message: '"ui" depends on "apl", which the batch does not have; did you mean "api"?',
     hint: 'Use one of its repositories: ui, api.',
   }) as Error;
   expect(() => orderBatch([member('ui', ['apl']), member('api')])).toThrow(error);
