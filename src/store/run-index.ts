@@ -89,15 +89,15 @@ export class RunIndex {
   }
 }
 
-/** More is read from the journal. */
-const MAX_TEXT_LENGTH = 16_384;
+/** More is read from the journal: a list reads the index of all runs. */
+const MAX_TEXT_BYTES = 2_048;
 
 /** What an open run may change is left out. */
 function lineOf(run: RunState): Line {
   const facts = factsOf(run);
   const line: Line = { runId: run.runId, ...facts };
   if (run.status !== 'ended') return omit(line, 'state', 'text');
-  return facts.text.length > MAX_TEXT_LENGTH ? omit(line, 'text') : line;
+  return Buffer.byteLength(facts.text) > MAX_TEXT_BYTES ? omit(line, 'text') : line;
 }
 
 /** Each line begins with a line break, too: a line that a dying process began must not damage the next one. */

@@ -71,12 +71,34 @@ describe('a list with conditions', () => {
 
   test('reads a run whose stories have more text than the index keeps', async ({ home, store }) => {
     const first = created(`0000${(serial += 1).toString().padStart(11, '0')}`);
-    const stories = first.prd.stories.map((story) => ({ ...story, title: `${'long '.repeat(4_000)}needle` }));
+    const title = `${Array.from({ length: 400 }, (_, index) => `long${index}`).join(' ')} needle`;
+    const stories = first.prd.stories.map((story) => ({ ...story, title }));
     await store.createRun({ ...first, prd: { ...first.prd, stories } }, origin);
     await store.append(first.runId, [end('SUCCESS')]);
     await create(store);
     expect(readFileSync(join(home, 'run-index.jsonl'), 'utf8')).not.toContain('needle');
-    expect(await idsOf(store, { find: 'NEEDLE', ended: 5, open: 0 })).toEqual([first.runId]);
+    for (const reader of [store, openStore(home, { transcribe })])
+      expect(await idsOf(reader, { find: 'NEEDLE long399', ended: 5, open: 0 })).toEqual([first.runId]);
+  });
+
+  test('finds words of a run with a hundred stories in the index, which has each word once', async ({
+    home,
+    store,
+  }) => {
+    const first = created(`0000${(serial += 1).toString().padStart(11, '0')}`, 100);
+    const stories = first.prd.stories.map((story, index) => ({
+      ...story,
+      title: `Show the list of articles of shelf ${index} on the first page of the shop`,
+    }));
+    await store.createRun({ ...first, prd: { ...first.prd, stories } }, origin);
+    await store.append(first.runId, [end('SUCCESS')]);
+    const lines = readFileSync(join(home, 'run-index.jsonl'), 'utf8').split('\n');
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(3_000);
+    const words = [first.runId, 'shop', 'us-0042', 'ARTICLES shelf', 'shelf 77'];
+    for (const find of words) expect(await idsOf(store, { find, ended: 5, open: 0 }), find).toEqual([first.runId]);
+    damage(home, first.runId);
+    const other = await openStore(home, { transcribe }).list({ find: 'shelves', ended: 5, open: 0 });
+    expect(other.unreadable, 'it is not read').toEqual([]);
   });
 
   test('has the newest that match, and says where the next page begins', async ({ store }) => {

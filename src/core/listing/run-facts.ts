@@ -2,7 +2,7 @@ import type { StopReason } from '../failure/stop-reason.ts';
 import { PROGRESS } from '../run/progress.ts';
 import { failedNeeds, unmetNeeds } from '../run/run-dependencies.ts';
 import { currentDecision, isUndecided, type RunState, type StoryState } from '../run/state.ts';
-import { hasWords } from '../text/search.ts';
+import { hasWords, searchWords } from '../text/search.ts';
 
 /** What decides whether a list has a run. What an open run may change is `text`, `state`, `breaker` and `endedAt`. */
 export interface RunFacts {
@@ -17,7 +17,10 @@ export interface RunFacts {
   endedAt?: string;
   /** The words of its state, lower case. */
   state?: string[];
-  /** What a search finds: id and project, then id and title of each story, a line each, lower case. Absent from the index if it is too long to keep. */
+  /**
+   * What a search finds: the words of its id and project, and of the ids and titles of its stories, lower case, each once.
+   * Absent from the index if it is too long to keep.
+   */
   text?: string;
 }
 
@@ -39,7 +42,7 @@ export interface RunCondition {
 /** The facts of a run as of now. `heldBy`: the limit of the fleet that delays it. */
 export function factsOf(run: RunState & { heldBy?: string }): RunFacts & Required<Pick<RunFacts, 'state' | 'text'>> {
   const { repo, user, prdPath, batch, status, endedAt } = run;
-  const stories = run.stories.map(({ id, title }) => `${id} ${title}`);
+  const named = [run.runId, run.project, ...run.stories.flatMap(({ id, title }) => [id, title])];
   return {
     repo: repo.source,
     prd: prdPath,
@@ -48,7 +51,7 @@ export function factsOf(run: RunState & { heldBy?: string }): RunFacts & Require
     ...(run.breaker !== undefined && { breaker: true }),
     ...(status === 'ended' && endedAt !== undefined && { endedAt }),
     state: wordsOf(run),
-    text: [`${run.runId} ${run.project}`, ...stories].join('\n').toLowerCase(),
+    text: [...new Set(searchWords(named.join('\n')))].join(' '),
   };
 }
 

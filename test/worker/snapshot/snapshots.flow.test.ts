@@ -136,7 +136,7 @@ describe.for<Mode>(['overlay', 'copy'])('with %s, a snapshot of what setup insta
     expect(run.stories.every(({ attempts }) => attempts === 1)).toBe(true);
   });
 
-  it('has folders that nobody can enter, for which the agent is not blamed', async ({ halo, journal }) => {
+  it('has folders that no user can enter, for which the agent is not blamed', async ({ halo, journal }) => {
     const setup = `${INSTALL} && mkdir deps/closed && chmod 600 deps/closed`;
     const more = [`snapshot.mode="${mode}"`];
     const run = await halo.run(newProject().root, STORY, settings('echo 1 > own; chmod 000 own', { setup, more }));
