@@ -8,6 +8,7 @@ import { runOperations } from './operations/runs.ts';
 import { descriptionOperations, serverOperations } from './operations/server.ts';
 import { submitOperations } from './operations/submit.ts';
 import { telemetryOperations } from '../features/telemetry/api/operations.ts';
+import { pullOperations } from '../features/pulls/api/operations.ts';
 import { retentionOperations } from '../features/retention/api/operations.ts';
 import { userOperations } from './operations/users.ts';
 
@@ -18,6 +19,7 @@ export const OPERATIONS = named({
   ...runOperations,
   ...logOperations,
   ...controlOperations,
+  ...pullOperations,
   ...reportOperations,
   ...serverOperations,
   ...retentionOperations,

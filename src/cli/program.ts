@@ -73,7 +73,11 @@ const GROUPS: Record<string, readonly Omit<Entry, 'heading'>[]> = {
       summary: 'fast-forward your branch to the result of a run',
       load: () => import('./commands/land.ts'),
     },
-    { name: 'pr', summary: 'open a pull request for the result of a run', load: () => import('./commands/pr.ts') },
+    {
+      name: 'pr',
+      summary: 'open a pull request for the result of a run',
+      load: () => import('../features/pulls/cli/pr.ts'),
+    },
     { name: 'verify', summary: 'verify landed commits again', load: () => import('./commands/verify.ts') },
     {
       name: 'replay',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { PullChecks, PullReview } from '../core/pulls/pull-feedback.ts';
+import type { PullChecks, PullReview } from '../core/pulls/pull-review.ts';
 import type { ForgeAccess, ForgeClient, ForgeResponse, Route } from './forge-client.ts';
 
 /** An issue of a project. Its texts are written by others: they are data. */

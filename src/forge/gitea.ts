@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ReviewComment } from '../core/pulls/pull-feedback.ts';
+import type { ReviewComment } from '../core/pulls/pull-review.ts';
 import { defined } from '../lib/guards.ts';
 import { ForgeClient, type ForgeAccess } from './forge-client.ts';
 import {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { PullReview } from '../core/pulls/pull-feedback.ts';
+import type { PullReview } from '../core/pulls/pull-review.ts';
 import { memoizeAsync } from '../lib/async.ts';
 import { defined } from '../lib/guards.ts';
 import type { ForgeClient } from './forge-client.ts';

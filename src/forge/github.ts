@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { HaloError, quotedText } from '../core/failure/errors.ts';
-import type { FailedCheck, ReviewComment } from '../core/pulls/pull-feedback.ts';
+import type { FailedCheck, ReviewComment } from '../core/pulls/pull-review.ts';
 import { safeLine } from '../core/text/safe-text.ts';
 import { memoizeAsync } from '../lib/async.ts';
 import { defined } from '../lib/guards.ts';

@@ -4,8 +4,8 @@ import { recordSwept, MetricsRecorder } from '../features/telemetry/worker/metri
 import { TraceExporter } from '../features/telemetry/worker/trace-exporter.ts';
 import type { StoryQueue } from '../queue/queue.ts';
 import type { FeedConsumer } from './feed/feed-reader.ts';
-import { PullRequester } from './pulls/pull-requester.ts';
-import { PullReviewer } from './pulls/pull-reviewer.ts';
+import { PullRequester } from '../features/pulls/worker/pull-requester.ts';
+import { PullReviewer } from '../features/pulls/worker/pull-reviewer.ts';
 import type { WorkerContext } from './worker-context.ts';
 
 /** What is derived from the events of all runs, in this order. */

@@ -37,7 +37,15 @@ export class CopiedSources {
     const tsc = join(this.#root, 'node_modules/.bin/tsc');
     const compiled = (project: string) => {
       const info = join(this.#folder, `${project.replace('/', '-')}.tsbuildinfo`);
-      const options = ['--noUnusedLocals', 'false', '--incremental', '--tsBuildInfoFile', info];
+      const options = [
+        '--noUnusedLocals',
+        'false',
+        '--noUnusedParameters',
+        'false',
+        '--incremental',
+        '--tsBuildInfoFile',
+        info,
+      ];
       execFileSync(tsc, ['-p', project, ...options], { cwd: this.#folder, encoding: 'utf8' });
     };
     try {

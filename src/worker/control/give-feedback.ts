@@ -1,6 +1,6 @@
 import { HaloError } from '../../core/failure/errors.ts';
 import type { JournalEntry } from '../../core/journal/events.ts';
-import { MAX_URL, type PlannedFeedback } from '../../core/pulls/pull-feedback.ts';
+import { MAX_URL, type PlannedFeedback } from '../../core/pulls/pull-review.ts';
 import type { Feedback, FeedbackComment } from '../../core/review/feedback.ts';
 import { assertAllowed, canContinueAfter, canSendBack, refused } from '../../core/run/actions.ts';
 import type { StoryDecisionResult } from '../../core/run/control-result.ts';

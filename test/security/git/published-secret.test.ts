@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest';
 import { omit } from '../../../src/core/run/state.ts';
 import { attempted, passed } from '../../support/journal.ts';
-import { it } from '../../worker/pulls/pull-world.ts';
+import { it } from '../../features/pulls/pull-world.ts';
 
 describe('incident published-secret: a run with pull requests lands a commit that may have a secret', () => {
   it('is not pushed before a person has confirmed it, and neither is the next one', async ({

@@ -1,9 +1,9 @@
-import { formatUsd } from '../budget.ts';
-import { isTested, type CheckedClaim } from '../review/criteria.ts';
-import type { Proof } from '../review/proof.ts';
-import { isDone, isSelected, type RunState, type StoryState } from '../run/state.ts';
-import { isIn, PROGRESS } from '../run/progress.ts';
-import { safeLine } from '../text/safe-text.ts';
+import { formatUsd } from '../../../core/budget.ts';
+import { isTested, type CheckedClaim } from '../../../core/review/criteria.ts';
+import type { Proof } from '../../../core/review/proof.ts';
+import { isDone, isSelected, type RunState, type StoryState } from '../../../core/run/state.ts';
+import { isIn, PROGRESS } from '../../../core/run/progress.ts';
+import { safeLine } from '../../../core/text/safe-text.ts';
 
 /** What a pull request of a run shows, and the status of each story at the newest commit. */
 export interface PlannedPull {

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { limitStack, planBranches, planBranchPull, type PullBranch } from '../../../src/core/pulls/plan-stack.ts';
+import {
+  limitStack,
+  planBranches,
+  planBranchPull,
+  type PullBranch,
+} from '../../../src/features/pulls/core/plan-stack.ts';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import type { Proof } from '../../../src/core/review/proof.ts';
 import { BASE, created, journalOf, passed, stateOf } from '../../support/journal.ts';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { planChecks, planReviews, type PullReview } from '../../../src/core/pulls/pull-feedback.ts';
+import { type PullReview } from '../../../src/core/pulls/pull-review.ts';
+import { planChecks, planReviews } from '../../../src/features/pulls/core/pull-feedback.ts';
 import type { RunState } from '../../../src/core/run/state.ts';
 import { created, passed, stateOf } from '../../support/journal.ts';
 

@@ -1,54 +1,14 @@
-import type { FeedbackComment } from '../review/feedback.ts';
-import { commitToReview, openFeedback } from '../run/reviewed-story.ts';
-import { safeLine, safeText } from '../text/safe-text.ts';
+import {
+  MAX_URL,
+  type PlannedFeedback,
+  type PullChecks,
+  type PullReview,
+  type ReviewComment,
+} from '../../../core/pulls/pull-review.ts';
+import { commitToReview, openFeedback } from '../../../core/run/reviewed-story.ts';
+import { safeLine, safeText } from '../../../core/text/safe-text.ts';
 import type { PullBranch } from './plan-stack.ts';
-import type { RunState, StoryState } from '../run/state.ts';
-
-/** A comment of a review on a file, or on lines of it. */
-export type ReviewComment = Pick<FeedbackComment, 'path' | 'side' | 'line' | 'endLine' | 'text'>;
-
-/** A review of a pull request that asks for changes. */
-export interface PullReview {
-  /** Its address, which identifies it. */
-  url: string;
-  author: string;
-  /** Whether the author may push to the project. Reviews of others are not used. */
-  mayPush: boolean;
-  /** May be empty. */
-  text: string;
-  /** The commit that it is about, if the forge knows it. */
-  commit?: string;
-  comments: ReviewComment[];
-}
-
-/** A check at a commit that failed: a job, a pipeline, a status of another service. */
-export interface FailedCheck {
-  name: string;
-  /** Its page; may be empty. */
-  url: string;
-  /** What it says about the failure. */
-  text: string;
-}
-
-/** The checks of others at a commit. */
-export interface PullChecks {
-  /** Some have no result yet. */
-  isRunning: boolean;
-  failed: FailedCheck[];
-}
-
-/** Feedback of a pull request for one story. */
-export interface PlannedFeedback {
-  storyId: string;
-  source: 'review' | 'checks';
-  author: string;
-  url: string;
-  text: string;
-  comments: ReviewComment[];
-  /** The commits that the lines of the comments are of, on the new and on the old side. */
-  commit?: string;
-  base?: string;
-}
+import type { RunState, StoryState } from '../../../core/run/state.ts';
 
 /** Planned feedback, and why other feedback is not used: a sentence each. */
 export interface FeedbackPlan {
@@ -73,8 +33,6 @@ const MAX_TEXT = 6_000;
 const MAX_COMMENTS = 40;
 const MAX_COMMENT = 3_000;
 const MAX_PATH = 4_096;
-/** As the journal keeps an address. */
-export const MAX_URL = 500;
 const MAX_CHECKS = 20;
 const MAX_CHECK_TEXT = 1_500;
 

@@ -1,13 +1,13 @@
-import type { Operations } from '../../api/operations.ts';
-import type { RunPull } from '../../core/pulls/pull-state.ts';
-import { HaloError } from '../../core/failure/errors.ts';
-import { safeLine } from '../../core/text/safe-text.ts';
-import { sleep } from '../../lib/async.ts';
-import { secretsToConfirm, type Flag } from '../../core/review/flags.ts';
-import { CONFIRM_OPTION, confirming } from '../options/confirm-flags.ts';
-import type { Cli, Define } from '../cli.ts';
-import { RUN_ARGUMENT } from '../options/resolve-run.ts';
-import { NO_WORKER } from '../../view/waiting.ts';
+import type { Operations } from '../../../api/operations.ts';
+import type { RunPull } from '../../../core/pulls/pull-state.ts';
+import { HaloError } from '../../../core/failure/errors.ts';
+import { safeLine } from '../../../core/text/safe-text.ts';
+import { sleep } from '../../../lib/async.ts';
+import { secretsToConfirm, type Flag } from '../../../core/review/flags.ts';
+import { CONFIRM_OPTION, confirming } from '../../../cli/options/confirm-flags.ts';
+import type { Cli, Define } from '../../../cli/cli.ts';
+import { RUN_ARGUMENT } from '../../../cli/options/resolve-run.ts';
+import { NO_WORKER } from '../../../view/waiting.ts';
 
 interface Flags {
   confirm?: Flag[];

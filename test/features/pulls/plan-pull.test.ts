@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { planPull } from '../../../src/core/pulls/plan-pull.ts';
+import { planPull } from '../../../src/features/pulls/core/plan-pull.ts';
 import type { Proof } from '../../../src/core/review/proof.ts';
 import { attempted, created, failed, passed, stateOf } from '../../support/journal.ts';
 

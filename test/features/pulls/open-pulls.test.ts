@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { pauseBetweenReadings } from '../../../src/core/pulls/pull-state.ts';
+import { pauseBetweenReadings } from '../../../src/features/pulls/core/open-pulls.ts';
 
 it.each([
   [1, false, 60],

@@ -1,16 +1,21 @@
-import { HaloError } from '../../core/failure/errors.ts';
-import type { ForgeName } from '../../core/issues/issue-source.ts';
-import { findPushTarget, type PushTarget } from '../../core/pulls/forge-project.ts';
-import type { RunState } from '../../core/run/state.ts';
-import { stripCredentials } from '../../core/text/address-credentials.ts';
-import { openPullRequests, openPullReviews } from '../../forge/open-forge.ts';
-import type { PullRequests, PullReviews } from '../../forge/forge.ts';
-import { findOriginUrl } from '../../git/repository/inspect-repo.ts';
-import { requireSamePlaces } from '../../git/repository/repository-places.ts';
-import { isUrl, type Login } from '../../git/repository/repo-url.ts';
-import type { Connections } from '../../lib/network/connections.ts';
-import { readForges, WORKER_PATIENCE, type ForgeContext, type ForgeLogin } from '../issues/open-issue-source.ts';
-import { openMachineConnections } from '../network/machine-connections.ts';
+import { HaloError } from '../../../core/failure/errors.ts';
+import type { ForgeName } from '../../../core/issues/issue-source.ts';
+import { findPushTarget, type PushTarget } from '../../../core/pulls/forge-project.ts';
+import type { RunState } from '../../../core/run/state.ts';
+import { stripCredentials } from '../../../core/text/address-credentials.ts';
+import { openPullRequests, openPullReviews } from '../../../forge/open-forge.ts';
+import type { PullRequests, PullReviews } from '../../../forge/forge.ts';
+import { findOriginUrl } from '../../../git/repository/inspect-repo.ts';
+import { requireSamePlaces } from '../../../git/repository/repository-places.ts';
+import { isUrl, type Login } from '../../../git/repository/repo-url.ts';
+import type { Connections } from '../../../lib/network/connections.ts';
+import {
+  readForges,
+  WORKER_PATIENCE,
+  type ForgeContext,
+  type ForgeLogin,
+} from '../../../worker/issues/open-issue-source.ts';
+import { openMachineConnections } from '../../../worker/network/machine-connections.ts';
 
 /** The user names with which the forges accept a token as the password of git. */
 const LOGINS: Record<ForgeName, string> = { github: 'x-access-token', gitlab: 'oauth2', gitea: 'halo' };

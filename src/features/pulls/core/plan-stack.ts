@@ -1,8 +1,8 @@
-import type { JournalEvent } from '../journal/events.ts';
-import { applyEvent } from '../journal/fold-run.ts';
-import { isDone, isSelected, type RunState, type StoryState } from '../run/state.ts';
-import { safeLine } from '../text/safe-text.ts';
-import type { PullState } from './pull-state.ts';
+import type { JournalEvent } from '../../../core/journal/events.ts';
+import { applyEvent } from '../../../core/journal/fold-run.ts';
+import { isDone, isSelected, type RunState, type StoryState } from '../../../core/run/state.ts';
+import { safeLine } from '../../../core/text/safe-text.ts';
+import type { PullState } from '../../../core/pulls/pull-state.ts';
 import { code, introduce, planPull, statusOf, storySection, toPlannedPull } from './plan-pull.ts';
 import type { PlannedPull, PullFacts } from './plan-pull.ts';
 
