@@ -5,8 +5,8 @@ import type { ListedRun } from '../api/runs/limited-runs.ts';
 import { flagsOf, landingChanges } from '../core/review/flags.ts';
 import { canLand } from '../core/run/actions.ts';
 import { nextSteps, type NextStep } from '../core/run/next-steps.ts';
-import { isQuestion, questionLines } from '../core/run/questions.ts';
-import { awaitsDecision, isDone, type StoryState } from '../core/run/state.ts';
+import { questionLines } from '../core/run/questions.ts';
+import { awaitedOf, awaitsDecision, isDone, type StoryState } from '../core/run/state.ts';
 import { printableShellWord } from '../core/text/safe-text.ts';
 import { storyCount } from './run-words.ts';
 
@@ -94,16 +94,17 @@ function placeOf({ story }: InboxItem, { runId }: ListedRun): Pick<NextStep, 'ru
 }
 
 /**
- * What of a run waits for a decision of a person. Questions of a task cannot be answered, and those of stories that another
- * one of `runs` has done since need no answer.
+ * What of a run waits for a decision of a person. Questions of stories that another one of `runs` has done since need no
+ * answer.
  */
 export function inboxItems(run: ListedRun, runs: readonly ListedRun[]): InboxItem[] {
   const items = run.stories.flatMap((story): InboxItem[] => {
     const text = story.summary ?? story.title;
-    if (story.held !== undefined) return [{ kind: 'approval', story, text }];
-    const isOpen = isQuestion(story) && run.task !== true && !isDoneSince(story, run, runs);
+    const kind = awaitedOf(story, run);
+    if (kind === undefined) return [];
+    if (kind === 'approval') return [{ kind, story, text }];
     const more = questionLines(story).join('  ');
-    return isOpen ? [{ kind: 'answer', story, text: more === '' ? text : `${text}  ${more}` }] : [];
+    return isDoneSince(story, run, runs) ? [] : [{ kind, story, text: more === '' ? text : `${text}  ${more}` }];
   });
   if (awaitsDecision(run)) items.push({ kind: 'approval', text: 'the result of the run' });
   // A run that its breaker ended continues after a reset, unless a newer run has done its stories.

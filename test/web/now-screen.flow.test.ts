@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { JournalEntry } from '../../src/core/journal/events.ts';
 import { newRunId } from '../../src/lib/run-id.ts';
 import { registerWorker } from '../../src/store/process-registry.ts';
 import { startTakingWorker } from '../support/halo/taking-worker.ts';
@@ -108,6 +109,27 @@ describe('the screen Now', skipFor(!hasChromium && 'chromium is missing'), () =>
     await page.getByRole('link', { name: '1 waits for a person' }).click();
     await page.getByText('donerun1').waitFor({ state: 'detached' });
     expect(await page.locator('main .run-list > li').count()).toBe(1);
+  });
+
+  it('finds all runs that wait for a person, also older ones with an approval, and no question that a newer run settled', async () => {
+    const idAt = (day: string) => newRunId(new Date(`2029-${day}T10:00:00Z`), randomBytes);
+    const now = new Date('2030-01-01T00:00:00Z');
+    const [older, settled] = [idAt('11-01'), idAt('12-01')];
+    home.setTime(new Date('2029-11-01T10:00:00Z'));
+    const [first, ...rest] = succeeded(older);
+    await home.addRun([{ ...first, prdPath: '/home/me/other.json', needsApproval: true } as JournalEntry, ...rest]);
+    await home.addRun([created(settled, 1), { type: 'run.started' }, ...asked('US-001')]);
+    await home.append(settled, { type: 'run.ended', stopReason: 'NEEDS_HUMAN', detail: 'asks' });
+    home.setTime(now);
+    await home.addRun(succeeded(newRunId(now, randomBytes)));
+    for (let n = 0; n < 100; n++) await home.addRun(ended(newRunId(now, randomBytes)));
+    await page.reload();
+    await page.getByText('50 of 103 runs').waitFor();
+    await page.getByLabel('State').selectOption('Waiting for a person');
+    await page.locator('main .run-list').getByText(older).waitFor();
+    await page.getByText('1 of 1 run').waitFor();
+    await page.getByLabel('State').selectOption('Waiting');
+    await page.locator('main .run-list').getByText(older).waitFor();
   });
 
   it('says once, on top, that no worker is running', async () => {

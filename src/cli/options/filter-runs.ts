@@ -10,7 +10,14 @@ import { RUN_ID } from '../../lib/run-id.ts';
 import { parseDuration } from '../../lib/units.ts';
 import type { Cli } from '../cli.ts';
 import { repoSource } from './run-options.ts';
-import { ENDED_WORDS, factsOf, matches, OPEN_WORDS, type RunCondition } from '../../core/listing/run-facts.ts';
+import {
+  AWAITS_PERSON,
+  ENDED_WORDS,
+  factsOf,
+  matches,
+  OPEN_WORDS,
+  type RunCondition,
+} from '../../core/listing/run-facts.ts';
 import { didYouMean } from '../../core/text/did-you-mean.ts';
 
 /** Options that select runs. */
@@ -75,7 +82,7 @@ export async function filterRuns(runs: readonly ListedRun[], filter: RunFilter, 
 /** Status words, the words that a list adds to them, and results of ended runs. */
 const STATES = [
   ...[...OPEN_WORDS, 'ended'],
-  ...['landed', 'approved', 'waiting for approval', ...ENDED_WORDS],
+  ...['landed', 'approved', 'waiting for approval', AWAITS_PERSON, ...ENDED_WORDS],
   ...Object.keys(STOP_REASONS),
 ];
 

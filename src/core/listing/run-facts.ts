@@ -1,7 +1,7 @@
 import type { StopReason } from '../failure/stop-reason.ts';
 import { PROGRESS } from '../run/progress.ts';
 import { failedNeeds, unmetNeeds } from '../run/run-dependencies.ts';
-import { currentDecision, isUndecided, type RunState, type StoryState } from '../run/state.ts';
+import { awaitsPerson, currentDecision, isUndecided, type RunState, type StoryState } from '../run/state.ts';
 import { hasWords, searchWords } from '../text/search.ts';
 
 /** What decides whether a list has a run. What an open run may change is `text`, `state`, `breaker` and `endedAt`. */
@@ -78,11 +78,15 @@ function searchedText({ repo, user, state = [], text = '' }: RunFacts): string {
   return [text, repo, user, ...state].join('\n');
 }
 
+/** The word that lists know for runs that cannot continue without a person. */
+export const AWAITS_PERSON = 'waiting for a person';
+
 const NOT_FAILED: readonly RunState['stopReason'][] = ['SUCCESS', 'NEEDS_HUMAN', 'APPROVAL_DENIED', 'USER_ABORT'];
 
 function wordsOf(run: RunState & { heldBy?: string }): string[] {
   const failed = run.status !== 'ended' || NOT_FAILED.includes(run.stopReason) ? [] : ['failed'];
-  const words = [run.status, run.stopReason ?? '', ...stateWords(run), ...failed];
+  const waits = awaitsPerson(run) ? [AWAITS_PERSON] : [];
+  const words = [run.status, run.stopReason ?? '', ...stateWords(run), ...failed, ...waits];
   return [...new Set(words.map((word) => word.toLowerCase()))].filter((word) => word !== '');
 }
 

@@ -17,7 +17,7 @@ import { msBetween } from '../text/format-elapsed.ts';
 import type { HiddenPlaces } from '../text/hidden-places.ts';
 import { didYouMean } from '../text/did-you-mean.ts';
 import { hasTrait, isIn, type StoryProgress } from './progress.ts';
-import type { StoryReplies } from './questions.ts';
+import { isQuestion, type StoryReplies } from './questions.ts';
 import type { Need } from './run-dependencies.ts';
 
 /** A user's request to pause a run: after the running stories or, with `now`, immediately. */
@@ -237,6 +237,17 @@ export interface RunState extends Submission, RunFailures, PullState, ModelUse {
 /** Whether a person is to accept or reject the whole result of an ended run. */
 export function awaitsDecision(run: RunState): boolean {
   return run.status === 'ended' && isUndecided(run);
+}
+
+/** What a person has to do about a story; undefined: nothing. Questions of a task cannot be answered. */
+export function awaitedOf(story: StoryState, { task }: Pick<RunState, 'task'>): 'approval' | 'answer' | undefined {
+  if (story.held !== undefined) return 'approval';
+  return isQuestion(story) && task !== true ? 'answer' : undefined;
+}
+
+/** Whether a run cannot continue without a person. */
+export function awaitsPerson(run: RunState): boolean {
+  return run.stories.some((story) => awaitedOf(story, run) !== undefined) || awaitsDecision(run);
 }
 
 /** Whether its result needs a decision that is missing. */

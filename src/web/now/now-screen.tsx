@@ -42,7 +42,7 @@ export function NowScreen({ runs, oldest, now, person }: NowProps): JSX.Element 
   }, [runs, older.runs]);
   const asking = useMemo(() => new Set(all.filter((run) => inboxItems(run, all).some(asksPerson))), [all]);
   const found = useMemo(
-    () => all.filter((run) => older.runs.includes(run) || isListed(run, asking.has(run), filter)),
+    () => all.filter((run) => isListed(run, asking.has(run), filter)),
     [all, asking, filter.shown, filter.find, filter.from, filter.to],
   );
   const page = found.slice(0, limit);

@@ -1,7 +1,6 @@
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
-import { factsOf, matches } from '../../core/listing/run-facts.ts';
+import { AWAITS_PERSON, factsOf, matches } from '../../core/listing/run-facts.ts';
 import type { RunState, StoryState } from '../../core/run/state.ts';
-import { PROGRESS } from '../../core/run/progress.ts';
 import { searchWords } from '../../core/text/search.ts';
 import { isWorking } from '../../view/story-words.ts';
 import { useAddressQuery } from '../page/address-query.ts';
@@ -10,7 +9,7 @@ interface ShownRow {
   name: string;
   /** The state of ended runs that the server is asked for; absent: all; `none`: it has none of them. */
   ended?: string;
-  /** Of the runs that the page follows; absent: those in the state `ended`. */
+  /** Absent: those in the state `ended`. */
   has?: (run: ListedRun, isAsking: boolean) => boolean;
 }
 
@@ -26,8 +25,12 @@ export const SHOWN = {
   all: { name: 'All runs', has: () => true },
   open: { name: 'Open', ended: 'none', has: isOpen },
   running: { name: 'Running', ended: 'none', has: isActive },
-  waiting: { name: 'Waiting', ended: 'none', has: (run, isAsking) => isAsking || (isOpen(run) && !isActive(run)) },
-  person: { name: 'Waiting for a person', ended: PROGRESS.needs_human.word, has: (_run, isAsking) => isAsking },
+  waiting: {
+    name: 'Waiting',
+    ended: AWAITS_PERSON,
+    has: (run, isAsking) => isAsking || (isOpen(run) && !isActive(run)),
+  },
+  person: { name: 'Waiting for a person', ended: AWAITS_PERSON, has: (_run, isAsking) => isAsking },
   left: { name: 'Not landed', ended: 'not landed' },
   landed: { name: 'Landed', ended: 'landed' },
   failed: { name: 'Failed', ended: 'failed' },
@@ -52,7 +55,7 @@ export function isFiltered({ shown, find, from, to }: RunFilter): boolean {
   return shown !== 'all' || [find, from, to].some((each) => each.trim() !== '');
 }
 
-/** Whether a run that the page follows is one of those. The server decides about others with the same function. */
+/** Whether a run is one of those. The server decides with the same function, except about questions that a newer run settled. */
 export function isListed(run: ListedRun, isAsking: boolean, filter: RunFilter): boolean {
   const { has, ended } = SHOWN_ROWS[filter.shown];
   const { since = '', until = '~' } = periodOf(filter);
