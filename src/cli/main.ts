@@ -30,7 +30,8 @@ export function isCommand(word: string): boolean {
 
 async function perform(words: string[], cli: Cli): Promise<number> {
   // At a terminal that can be drawn on, halo alone shows the runs.
-  if (words.length === 0) words = [cli.terminal.drawable && cli.ask !== undefined ? 'top' : '--help'];
+  const shows = cli.program === 'halo' && cli.terminal.drawable && cli.ask !== undefined;
+  if (words.length === 0) words = [shows ? 'top' : '--help'];
   // Some users type `halo help run`.
   if (words[0] === 'help') words = [...words.slice(1, 3), '--help'];
   const commands = COMMANDS.map((entry) => entry.name);
@@ -107,7 +108,10 @@ async function meantBy(error: CommanderError, { found, unknown }: Omit<Located, 
   if (error.code === 'commander.unknownCommand' && unknown !== undefined)
     return findClosest(
       unknown,
-      found.commands.map((each) => each.name()),
+      found
+        .createHelp()
+        .visibleCommands(found)
+        .map((each) => each.name()),
     );
   const option = /^error: unknown option '([^']+)'/.exec(error.message)?.[1];
   if (error.code !== 'commander.unknownOption' || option === undefined) return undefined;

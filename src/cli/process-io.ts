@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { COLORS, readTerminal, type ColorMode, type Terminal } from '../config/environment/terminal-settings.ts';
 import { exitCodeOf } from '../core/failure/stop-reason.ts';
@@ -7,6 +8,8 @@ import { readKeys } from './run/read-keys.ts';
 
 /** Everything outside the program that a command uses; tests replace it. */
 export interface ProcessIo {
+  /** The command as it was called: the package installs a second one for scripts of that tool. */
+  program: 'halo' | 'lever';
   stdin: AsyncIterable<Uint8Array> & { isTTY?: boolean };
   stdout: Screen;
   stderr: NodeJS.WritableStream;
@@ -72,6 +75,7 @@ export function openProcessIo(words: readonly string[]): ProcessIo {
       for (const stop of stopping) stop(error.code === 'EIO' ? 'SIGHUP' : undefined);
     });
   return {
+    program: basename(process.argv[1] ?? '') === 'lever' ? 'lever' : 'halo',
     stdin: process.stdin,
     stdout: process.stdout,
     stderr: process.stderr,

@@ -169,25 +169,35 @@ Examples:
 as in \`halo diff --color=always | less -R\`; \`--color=never\` turns them off. If HALO_URL is set,
 commands use that server; otherwise they use this machine and HALO_HOME (~/.halo).`;
 
+/** The program as `lever`, whose other commands are those of halo. */
+const LEVER = {
+  commands: ['loop', 'task'],
+  purpose:
+    'Runs the tasks of a tasks file with coding agents, as the tool lever does. A part of halo: `halo loop` and `halo task` are the same.',
+  footer: '\n`lever <command> --help` explains each command, `halo --help` lists all commands of halo.',
+};
+
 /** The program with the named commands complete and all others by name only; without names, all are complete. */
 export async function buildProgram(
   cli: Cli,
   names: readonly string[] = COMMANDS.map(({ name }) => name),
 ): Promise<Command> {
-  const program = new Command('halo');
+  const program = new Command(cli.program);
+  const isLever = cli.program === 'lever';
   const stdout = (text: string) => void cli.write(text);
   program
-    .description(PURPOSE)
+    .description(isLever ? LEVER.purpose : PURPOSE)
     .version(`halo ${haloVersion()}`, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'show help')
     .helpCommand(false)
-    .addHelpText('after', FOOTER)
+    .addHelpText('after', isLever ? LEVER.footer : FOOTER)
     .exitOverride()
     .hook('preAction', (_program, action) => noteMachine(action, cli))
     // Errors of commander are handled by main, like all errors.
     .configureOutput({ writeOut: stdout, writeErr: () => undefined, getOutHelpWidth: () => 100 });
   for (const { name, summary, load, heading } of COMMANDS) {
-    const command = program.command(name).helpGroup(heading).summary(summary).description(summary);
+    const hidden = isLever && !LEVER.commands.includes(name);
+    const command = program.command(name, { hidden }).helpGroup(heading).summary(summary).description(summary);
     command.copyInheritedSettings(program).helpCommand(false);
     if (names.includes(name)) (await load()).define(command, cli);
   }

@@ -90,6 +90,17 @@ describe('the command line', () => {
     expect((await halo(['--version'])).stdout).toMatch(/^halo \d+\.\d+\.\d+\n$/);
   });
 
+  it('names itself lever where it is called so, with the commands of that tool', async () => {
+    const lever = (words: string[]) => runCli(words, { operations: openMemory(), program: 'lever' });
+    const { stdout } = await lever(['--help']);
+    expect(stdout).toMatch(/^Usage: lever /);
+    expect(stdout).toMatch(/^ {2}loop .*\n {2}task .*\n\n`lever <command> --help`/m);
+    expect(stdout).not.toMatch(/^ {2}run /m);
+    expect(await lever([])).toMatchObject({ code: 0, stdout });
+    expect((await lever(['loop', '--help'])).stdout).toMatch(/^Usage: lever loop /);
+    expect((await lever(['lop'])).stderr).toContain('Did you mean loop? Run `lever --help` for usage.');
+  });
+
   it('shows every command below its heading, in the order of work', async () => {
     const { stdout } = await halo(['--help']);
     const headings = [...new Set(COMMANDS.map(({ heading }) => heading))];

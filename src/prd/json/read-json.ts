@@ -54,8 +54,14 @@ export function readJsonPrd(document: JsonDocument, diagnostics: Diagnostics, re
   const readers = [about, outer, ...(metadata === undefined ? [] : [readMembers(metadata, diagnostics)])];
   const stories = readStories(found, diagnostics, refine);
   warnOfMixedPriorities(found.members, diagnostics);
+  const project = oneLine(readAbout(readers, ...PROJECT_KEYS));
+  const empty = PROJECT_KEYS.find((key) => readers.some(({ at }) => findMember(at, key)?.kind === 'string'));
+  if (project === '' && empty !== undefined) {
+    for (const reader of readers) markTaken(reader, empty);
+    addWarning(about, undefined, `${empty} is empty: the run has no name of a project`);
+  }
   return {
-    project: oneLine(readAbout(readers, ...PROJECT_KEYS)),
+    project,
     description: readAbout(readers, ...ABOUT_KEYS),
     stories: renameDoneDuplicates(stories, diagnostics),
     about: found.kind === 'top' ? [] : readContext(found, { about, outer }),

@@ -13,6 +13,12 @@ describe('project and branch', () => {
     expect(parse([], { [key]: 'Shop' }).project).toBe('Shop');
   });
 
+  test.each(['', '  '])('an empty project %j is noted', (project) => {
+    const { warnings, ...prd } = parse([STORY], { project });
+    expect(warnings).toEqual(['project is empty: the run has no name of a project']);
+    expect(prd).toMatchObject({ project: '', context: [] });
+  });
+
   test('branchName is ignored with a warning', () => {
     expect(parse([STORY], { branchName: 'ralph/x' }).warnings).toEqual([
       'branchName is ignored: each run has its own branch',

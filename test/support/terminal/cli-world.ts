@@ -13,6 +13,7 @@ export interface CliResult {
 
 export interface CliOptions {
   operations: Operations;
+  program?: ProcessIo['program'];
   services?: Partial<Services>;
   terminal?: Partial<ProcessIo['terminal']>;
   stdin?: string;
@@ -34,6 +35,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
   let isPressed = false;
   const open = () => Promise.resolve(options.operations);
   const world: ProcessIo = {
+    program: options.program ?? 'halo',
     stdin: new PassThrough().end(options.stdin ?? ''),
     stdout: Object.assign(stdout.stream, { columns: options.columns ?? 100, rows: 40 }),
     stderr: stderr.stream,
