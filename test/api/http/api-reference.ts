@@ -25,18 +25,20 @@ interface Described {
 
 const HEAD = `# HTTP API
 
-[\`halo serve\`](commands.md#halo-serve) and [\`halo up\`](commands.md#halo-up) serve this API; commands use it when \`HALO_URL\` is set. \`GET /v1/openapi.json\` returns the same as an OpenAPI 3.1 document. Fields that several requests have are explained [at the end](#shared-fields).
+[\`halo serve\`](commands.md#halo-serve) and [\`halo up\`](commands.md#halo-up) serve this API; commands use it when \`HALO_URL\` is set. \`GET /v1/openapi.json\` returns the same as an OpenAPI 3.1 document. Fields that several requests have are explained [at the end](#shared-fields). The examples use these functions:
+
+\`\`\`sh
+export HALO_URL=http://127.0.0.1:7070 HALO_TOKEN=$(cat ~/.halo/api-token)
+api() { curl -H "Authorization: Bearer $HALO_TOKEN" "$@"; }
+post() { api -H 'Content-Type: application/json' -d "$@"; }
+api $HALO_URL/v1/runs
+\`\`\`
 
 - **Token.** Every request needs the header \`Authorization: Bearer <token>\`. \`HALO_TOKEN\` of the server and the content of \`<HALO_HOME>/api-token\` allow all requests, the token of a [user](fleet.md#users) [what their role includes](fleet.md#access).
 - **Runs.** \`{runId}\` is the id of a run, or a unique part of it.
 - **Errors.** The body is \`{code, message, hint?}\`; [codes](failures.md#codes). The status is 400 for \`USAGE\`, 401 for \`API_REFUSED\` (403 for a wrong host name or origin), 403 for \`ACCESS_DENIED\`, 404 for a missing run, story, artifact or user, 409 if the state of the run does not allow it, 422 if it cannot be fulfilled, 429 for \`TOO_MANY_REQUESTS\`, 503 if the server lacks something, otherwise 500.
 - **Streams.** One JSON object per line (\`application/x-ndjson\`). An error is the last line, as \`{"error": {code, message, hint?}}\`. Empty lines keep the connection alive. \`Accept: text/event-stream\` selects server-sent events: \`Last-Event-ID\` continues after an event, an error has the type \`problem\`, the last event the type \`end\`.
 - **Limits.** A body has at most 8 MiB and must arrive within 5 minutes. A user can have 250 open streams. [Teams](fleet.md#repositories-prds-and-settings-of-a-request) lists the limits of settings and repositories.
-
-\`\`\`sh
-export HALO_URL=http://127.0.0.1:7070 HALO_TOKEN=$(cat ~/.halo/api-token)
-curl -H "Authorization: Bearer $HALO_TOKEN" $HALO_URL/v1/runs
-\`\`\`
 `;
 
 /** The text of docs/api.md, formatted as Prettier formats it. */
@@ -121,7 +123,7 @@ function section(
       : [`${body === undefined ? 'Query' : 'Body'}:\n`, `${fields.join('\n')}\n`]),
     `Response: ${status === '200' ? '' : `${status}, `}\`${mediaType}\`${schema === undefined ? '' : `, \`${shapeOf(schema)}\``}\n`,
     ...(own.length === 0 ? [] : [`${own.join('\n')}\n`]),
-    `\`\`\`sh\n${curlOf(operation)}\n\`\`\`\n`,
+    `\`\`\`sh\n${exampleOf(operation)}\n\`\`\`\n`,
   ].join('\n');
 }
 
@@ -196,7 +198,7 @@ function shapeOf(schema: JsonSchema, depth = 0): string {
   return `{${fields.join(', ')}}`;
 }
 
-function curlOf(operation: AnyOperation): string {
+function exampleOf(operation: AnyOperation): string {
   const { method, example = {} } = operation;
   const values: Record<string, string> = { runId: '0tbq5vk3m1x2a9c', path: 'us-001-0c1f2a3b/1/gates/1.log' };
   const path = pathKeys(operation).reduce(
@@ -205,10 +207,9 @@ function curlOf(operation: AnyOperation): string {
   );
   const query = Object.entries(example).map(([key, value]) => `${key}=${String(value)}`);
   const url = method === 'GET' && query.length > 0 ? `"$HALO_URL${path}?${query.join('&')}"` : `$HALO_URL${path}`;
-  const auth = '-H "Authorization: Bearer $HALO_TOKEN"';
-  if (method === 'GET') return `curl ${auth} ${url}`;
-  if (operation.input === undefined) return `curl -X POST ${auth} ${url}`;
-  return `curl ${auth} -H 'Content-Type: application/json' \\\n  -d '${JSON.stringify(example)}' ${url}`;
+  if (method === 'GET') return `api ${url}`;
+  if (operation.input === undefined) return `api -X POST ${url}`;
+  return `post '${JSON.stringify(example)}' ${url}`;
 }
 
 export function formatTable(rows: string[][]): string {
