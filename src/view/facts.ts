@@ -30,6 +30,7 @@ type RunFactKind =
       | 'decided'
       | 'key'
       | 'model'
+      | 'moved'
       | 'pause'
       | 'prd'
       | 'priority'
@@ -96,7 +97,7 @@ export function storyToShow(run: RunState): StoryState | undefined {
 
 /** What is known about a run in addition to its state, in the order of `halo status`; surfaces without room show some of it. */
 export function runFacts(
-  view: WaitingRun & Pick<Partial<RunView>, 'reports' | 'pull' | 'unused' | 'record' | 'dir'>,
+  view: WaitingRun & Pick<Partial<RunView>, 'reports' | 'pull' | 'unused' | 'moved' | 'record' | 'dir'>,
   now: string,
 ): Fact[] {
   const { state } = view;
@@ -119,6 +120,7 @@ export function runFacts(
     ...reportsRow(view, now),
     ...branchRow(state),
     ...fact('commits', commitsText({ state })),
+    ...(view.moved === undefined ? [] : warning('moved', movedText(view.moved))),
     ...worktreeRow(view),
     ...pullRows(view, now),
   ];
@@ -230,6 +232,12 @@ function pullRows(
 /** Where the commits will be. */
 function branchRow({ runId, tip, repo, dry, status }: RunState): Fact[] {
   return tip !== repo.base || dry === true || status === 'ended' ? [] : fact('branch', `halo/${runId}, no commit yet`);
+}
+
+/** Why the branch to land on cannot be fast-forwarded. */
+export function movedText({ branch, commits }: NonNullable<RunView['moved']>): string {
+  const lacks = commits === 1 ? 'a commit that the run lacks' : `${commits} commits that the run lacks`;
+  return `${safeLine(branch)} has moved since: it has ${lacks}, so it cannot be fast-forwarded.`;
 }
 
 function commitsText({ state }: Pick<RunView, 'state'>): string {

@@ -100,9 +100,25 @@ describe('the screen Inbox', skipFor(!hasChromium && 'chromium is missing'), () 
     await vi.waitFor(async () => expect(await page.title()).toBe('Inbox – halo'), PATIENCE);
   });
 
-  it('says why a run did not land, what to do and where', async () => {
+  it('offers no landing if the branch has moved since, and says what to do, as the review and the page of the run', async () => {
     const repository = await home.addLandedRun('landed01');
     repository.git('commit', '--allow-empty', '-qm', 'Work of somebody else');
+    await signIn();
+    for (const [path, heading] of [
+      ['inbox', 'Inbox'],
+      ['run/landed01', 'shop'],
+      ['run/landed01/diff', 'Review landed01 shop'],
+    ] as const) {
+      await show(path, heading);
+      await page.getByText('main has moved since: it has a commit that the run lacks').waitFor();
+      await page.getByText('git merge halo/landed01').first().waitFor();
+      expect(await page.getByRole('button', { name: 'Land', exact: true }).count(), path).toBe(0);
+    }
+  });
+
+  it('says why a run did not land, what to do and where', async () => {
+    const repository = await home.addLandedRun('landed01');
+    repository.write('README.md', 'changed\n');
     await signIn();
     await show('inbox', 'Inbox');
     await page.getByRole('button', { name: 'Land' }).click();

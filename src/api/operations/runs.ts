@@ -7,6 +7,7 @@ import { sleep } from '../../lib/async.ts';
 import { defined } from '../../lib/guards.ts';
 import { PullFiles } from '../../store/forge-files.ts';
 import type { Store } from '../../store/store.ts';
+import { findMovedBase } from '../../worker/repository/moved-base.ts';
 import { readTakers } from '../runs/read-workers.ts';
 import { PASS_MS, type RunFrame } from '../runs/run-followers.ts';
 import type { OperationContext } from './operation.ts';
@@ -118,6 +119,12 @@ export const runOperations = {
             .object({ why: z.string(), retryAt: z.string().optional() })
             .optional()
             .describe('Why its pull request is not as it should be, or cannot be read.'),
+          moved: z
+            .object({ branch: z.string(), commits: z.number().int() })
+            .optional()
+            .describe(
+              'The branch to land on, and how many commits it has that the run lacks: it cannot be fast-forwarded.',
+            ),
           unused: z
             .array(z.string())
             .optional()
@@ -131,7 +138,16 @@ export const runOperations = {
       const [takers, limited] = await Promise.all([readTakers(context, state), limitedRuns.of(state)]);
       const reports = state.issues && (await readReports(host.home, state));
       const pull = await readPullNotes(host.home, runId);
-      return { state, ...limited, ...defined({ reports }), ...pull, record, dir: store.runFolder(runId), ...takers };
+      const moved = await findMovedBase(host.home, state);
+      return {
+        state,
+        ...limited,
+        ...defined({ reports, moved }),
+        ...pull,
+        record,
+        dir: store.runFolder(runId),
+        ...takers,
+      };
     },
   }),
   followRuns: operation({

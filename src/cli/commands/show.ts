@@ -1,5 +1,6 @@
 import { prunedText } from '../../core/run/pruned.ts';
 import { storyOf } from '../../core/run/state.ts';
+import { movedText } from '../../view/facts.ts';
 import type { Cli, Define } from '../cli.ts';
 import { RUN_ARGUMENT } from '../options/resolve-run.ts';
 import { readReview, reviewText } from '../output/review-text.ts';
@@ -36,12 +37,12 @@ async function show(
   { story, json }: { story: string | undefined; json?: true },
   cli: Cli,
 ): Promise<void> {
-  const { id, reviewed, pruned } = await cli.withRun(runId, async (operations, id) => {
+  const { id, reviewed, pruned, moved } = await cli.withRun(runId, async (operations, id) => {
     const wanted = story === undefined ? undefined : (review: { id: string }) => review.id === story;
     const reviewed = await readReview(operations, id, wanted);
-    const { state } = await operations.getRun({ runId: id });
+    const { state, moved } = await operations.getRun({ runId: id });
     if (reviewed.length === 0 && story !== undefined) storyOf(state, story);
-    return { id: state.runId, reviewed, pruned: state.pruned };
+    return { id: state.runId, reviewed, pruned: state.pruned, moved };
   });
   if (json) {
     const stories = reviewed.map(({ review, files, doubts }) => ({ ...review, files: files ?? null, doubts }));
@@ -50,5 +51,7 @@ async function show(
   const width = cli.terminal.shown ? (cli.screen.columns ?? 80) - 1 : 120;
   const parts = reviewed.map((each) => reviewText(each, { paint: cli.paint, width }));
   await cli.print(...parts.flatMap((lines, index) => (index === 0 ? lines : ['', ...lines])));
+  if (moved !== undefined)
+    await cli.note(`${cli.paintErr('warn', '!')} ${movedText(moved)} Merge it: git merge halo/${id}`);
   if (pruned !== undefined) await cli.note(prunedText({ runId: id, pruned }));
 }

@@ -9,7 +9,7 @@ import { callRemote, findLoginHint } from '../process/remote-access.ts';
 import { findConverted, RENORMALIZE } from '../repository/converted-files.ts';
 import { filtersBetween, replaceLocalPrograms } from '../repository/local-programs.ts';
 import { syncCheckout, syncRef } from '../repository/sync-repository.ts';
-import { isAncestor } from '../repository/unmerged-runs.ts';
+import { countDiverged, isAncestor } from '../repository/unmerged-runs.ts';
 import { findRebasedRef, findUnfinishedOperation, gitDirAt, listWorktrees } from '../repository/worktrees.ts';
 import { readRef } from './land-commit.ts';
 
@@ -20,8 +20,6 @@ interface FastForwardRequest {
   gitDir: string;
   /** Short name; undefined when HEAD is detached: always refused. */
   branch: string | undefined;
-  /** If given, the branch must still point to it. */
-  from?: string;
   to: string;
   /** Files and folders, relative to the root, that may have changes; git still refuses to overwrite them. */
   except?: readonly string[];
@@ -54,10 +52,11 @@ export async function fastForward(request: FastForwardRequest): Promise<FastForw
   if (tip === undefined)
     throw landRefused(`The branch ${branch} does not exist in ${gitDir}.`, 'Use an existing branch.');
   if (tip === to || (await isAncestor(gitDir, to, tip))) return { branch, from: tip, to: tip };
-  if ((request.from !== undefined && request.from !== tip) || !(await isAncestor(gitDir, tip, to))) {
+  if (!(await isAncestor(gitDir, tip, to))) {
+    const commits = await countDiverged(gitDir, { branch, tip: to });
     throw landRefused(
-      `The branch ${branch} has commits that ${name} does not have.`,
-      `Merge or rebase by hand: git merge ${name}`,
+      `${branch} has moved since: it has ${commits === 1 ? '1 commit' : `${commits} commits`} that ${name} lacks, so it cannot be fast-forwarded.`,
+      `Merge by hand: git merge ${name}. Or open a pull request with \`halo pr\`, or submit the PRD again to start from ${branch}.`,
     );
   }
   await assertNotRebasing(gitDir, branch);

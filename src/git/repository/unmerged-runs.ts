@@ -104,6 +104,16 @@ export async function countNewerCommits(root: string, { branch, base, runId }: R
   return counted.exitCode === 0 ? Number(counted.stdout.toString('latin1')) : 0;
 }
 
+/** How many commits a branch has that `tip` lacks, if `tip` has commits that the branch lacks; 0 if git cannot say. */
+export async function countDiverged(gitDir: string, { branch, tip }: { branch: string; tip: string }): Promise<number> {
+  assertObjectId(tip, 'The commit to land');
+  const args = ['rev-list', '--left-right', '--count', `refs/heads/${branch}...${tip}`, '--'];
+  const counted = await tryGit(args, { gitDir });
+  const [ahead = 0, behind = 0] =
+    counted.exitCode === 0 ? counted.stdout.toString('latin1').split('\t').map(Number) : [];
+  return behind === 0 ? 0 : ahead;
+}
+
 /**
  * Whether a merge of `other` into `commit` would change nothing, as after a squash merge. `mirrorDir` is one of halo's
  * own repositories, which configures no merge program. False where git (before 2.38) or a conflict leaves it open.

@@ -3,7 +3,7 @@ import { INBOX, inboxLabel, inboxSteps, type InboxAction } from '../../view/inbo
 import type { JSX } from 'preact';
 import type { BreakerView } from '../../api/operations/schemas.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
-import type { LandedRun, RunDecisionResult, StoryDecisionResult } from '../../core/run/control-result.ts';
+import type { RunDecisionResult, StoryDecisionResult } from '../../core/run/control-result.ts';
 import { breakerName } from '../../core/failure/breaker.ts';
 import { hasLeftWork, questionLines } from '../../core/run/questions.ts';
 import type { StoryState } from '../../core/run/state.ts';
@@ -15,14 +15,13 @@ import { ShellCommands } from '../page/copy-button.tsx';
 import { runPath } from '../page/read-server.ts';
 import {
   askAboutFlags,
-  askToLand,
   askToReject,
   confirmationOf,
   describeApproval,
-  describeLanding,
   flaggedOf,
   questionOf,
 } from '../review/review-actions.tsx';
+import { LandAction } from '../review/land-action.tsx';
 import { AnswerForm } from './answer-form.tsx';
 import type { InboxEntry } from './inbox-entries.ts';
 
@@ -171,22 +170,9 @@ const ACTIONS: Record<InboxAction, (props: ActionsProps) => JSX.Element | null> 
       </>
     );
   },
-  land: ({ entry: { run, kind, story }, onDone }) => {
-    const flagged = flaggedOf(run, story);
-    return (
-      <ActionButton
-        label={INBOX[kind].button}
-        doing={INBOX[kind].doing}
-        shortcut={ACTION_KEYS.land}
-        tone="good"
-        path={pathOf(run, 'land')}
-        body={confirmationOf(flagged)}
-        question={askToLand(run.runId, flagged)}
-        where={run.repo.source}
-        onDone={(result) => onDone(describeLanding(result as LandedRun), run)}
-      />
-    );
-  },
+  land: ({ entry: { run, story }, onDone }) => (
+    <LandAction run={run} story={story} where={run.repo.source} onDone={(text) => onDone(text, run)} />
+  ),
   retry: ({ entry: { run, kind, story }, onDone }) => (
     <ActionButton
       label={INBOX[kind].button}

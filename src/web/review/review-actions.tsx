@@ -72,6 +72,8 @@ interface ReviewActionsProps {
   flagged: Flagged;
   /** The number of comments that were not sent. */
   unsent: number;
+  /** The button that lands the run, if it can land. */
+  land: JSX.Element | undefined;
   /** Says what was done. */
   onResult: (text: string) => void;
 }
@@ -84,6 +86,7 @@ export function ReviewActions({
   commit,
   flagged,
   unsent,
+  land,
   onResult,
 }: ReviewActionsProps): JSX.Element {
   const body = story === undefined ? {} : { story };
@@ -116,18 +119,7 @@ export function ReviewActions({
           />
         </>
       )}
-      {decisions.land && (
-        <ActionButton
-          label="Land"
-          doing="Landing"
-          shortcut={ACTION_KEYS.land}
-          tone="good"
-          path={runPath(runId, '/land')}
-          body={confirmationOf(flagged)}
-          question={askToLand(runId, flagged)}
-          onDone={(result) => onResult(describeLanding(result as LandedRun))}
-        />
-      )}
+      {land}
       {decisions.requestPull && (
         <ActionButton
           label="Open pull request"

@@ -1,3 +1,4 @@
+import { LandAction } from './land-action.tsx';
 import { ACTION_KEYS } from '../../view/action-keys.ts';
 import type { JSX } from 'preact';
 import { useMemo, useRef, useState } from 'preact/hooks';
@@ -230,6 +231,11 @@ function Review({ runId, story, review, person, patch, commit, onResult, onSent 
             {...{ runId, story, decisions, commit, onResult }}
             flagged={review === undefined ? { changes: [], commit } : flaggedOf(review.state, found)}
             unsent={comments.length}
+            land={
+              decisions.land && review !== undefined ? (
+                <LandAction run={review.state} story={found} onDone={onResult} />
+              ) : undefined
+            }
           />
         </span>
         {panel !== undefined && (

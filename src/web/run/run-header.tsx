@@ -9,7 +9,7 @@ import { safeLine, safeText } from '../../core/text/safe-text.ts';
 import { inboxItems } from '../../view/inbox.ts';
 import { ClockTime } from '../page/clock-time.tsx';
 import { Command, CopyButton, ShellCommands } from '../page/copy-button.tsx';
-import { askToLand, confirmationOf, flaggedOf } from '../review/review-actions.tsx';
+import { LandAction } from '../review/land-action.tsx';
 import { ActionButton, mayDo, type Person } from '../page/page-parts.tsx';
 import { ACTION_KEYS } from '../../view/action-keys.ts';
 import { runPath } from '../page/read-server.ts';
@@ -27,7 +27,7 @@ interface RunHeaderProps {
 }
 
 /** Facts that the page shows in another form. */
-const ELSEWHERE: readonly FactKind[] = ['project', 'waiting', 'used', 'pull'];
+const ELSEWHERE: readonly FactKind[] = ['project', 'waiting', 'used', 'pull', 'moved'];
 
 /** Steps that buttons or sections of the page replace. */
 const ON_PAGE: readonly NextStep['do'][] = [
@@ -161,17 +161,7 @@ function RunActions({ run, person }: { run: RunState; person: Person }): JSX.Ele
           Pull request {pull.number}
         </a>
       )}
-      {isLandable && mayDo(person, 'operate') && (
-        <ActionButton
-          label="Land"
-          doing="Landing"
-          shortcut={ACTION_KEYS.land}
-          tone="good"
-          path={to('land')}
-          body={confirmationOf(flaggedOf(run, undefined))}
-          question={askToLand(runId, flaggedOf(run, undefined))}
-        />
-      )}
+      {isLandable && mayDo(person, 'operate') && <LandAction run={run} />}
       {!isOpen && canRetry(run) === true && mayControl && (
         <ActionButton label="Retry" doing="Retrying" shortcut={ACTION_KEYS.retry} path={to('retry')} />
       )}
