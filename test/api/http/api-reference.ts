@@ -25,7 +25,7 @@ interface Described {
 
 const HEAD = `# HTTP API
 
-[\`halo serve\`](commands.md#halo-serve) and [\`halo up\`](commands.md#halo-up) serve this API; commands use it when \`HALO_URL\` is set. \`GET /v1/openapi.json\` returns the same as an OpenAPI 3.1 document. Fields that several requests have are explained [at the end](#shared-fields). The examples use these functions:
+This page lists the requests of the API that [\`halo serve\`](commands.md#halo-serve) and [\`halo up\`](commands.md#halo-up) serve; commands use it when \`HALO_URL\` is set. \`GET /v1/openapi.json\` returns the same as an OpenAPI 3.1 document. Responses are JSON with status 200, unless noted. Fields that several requests have are explained [at the end](#shared-fields). The examples use these functions:
 
 \`\`\`sh
 export HALO_URL=http://127.0.0.1:7070 HALO_TOKEN=$(cat ~/.halo/api-token)
@@ -48,16 +48,15 @@ export function writeApiReference(): string {
     paths[operation.path.replace('*}', '}')]![operation.method.toLowerCase()]!;
   const routes = ALL_OPERATIONS.map((operation) => {
     const { name, access } = operation;
-    return [`[\`${routeOf(operation)}\`](#${name.toLowerCase()})`, access];
+    return `- [\`${routeOf(operation)}\`](#${name.toLowerCase()}): ${access}`;
   });
-  const table = formatTable([['request', 'access'], ...routes]);
   const shared = findShared(ALL_OPERATIONS.map(described));
   const sections = ALL_OPERATIONS.map((operation) => section(operation, described(operation), shared));
   const [submit] = ALL_OPERATIONS.filter(({ name }) => name === 'submit').map(described);
   const options = describeFields(bodyOf(submit!.requestBody)!, [], isSubmitOption);
   return [
     HEAD,
-    table,
+    `The requests, each with the right that it needs:\n\n${routes.join('\n')}\n`,
     ...sections,
     `## Options of a submit\n\n${options.join('\n')}\n`,
     `## Shared fields\n\n${[...shared].sort().join('\n')}\n`,
@@ -121,10 +120,20 @@ function section(
     ...(input === undefined || fields.length === 0
       ? []
       : [`${body === undefined ? 'Query' : 'Body'}:\n`, `${fields.join('\n')}\n`]),
-    `Response: ${status === '200' ? '' : `${status}, `}\`${mediaType}\`${schema === undefined ? '' : `, \`${shapeOf(schema)}\``}\n`,
+    `Response: ${describeAnswer(status, mediaType, schema)}\n`,
     ...(own.length === 0 ? [] : [`${own.join('\n')}\n`]),
     `\`\`\`sh\n${exampleOf(operation)}\n\`\`\`\n`,
   ].join('\n');
+}
+
+/** Status, media type and shape, without what is usual. */
+function describeAnswer(status: string, mediaType: string, schema: JsonSchema | undefined): string {
+  const parts = [
+    ...(status === '200' ? [] : [status]),
+    ...(mediaType === 'application/json' ? [] : [`\`${mediaType}\``]),
+    ...(schema === undefined ? [] : [`\`${shapeOf(schema)}\``]),
+  ];
+  return parts.join(', ');
 }
 
 function routeOf({ method, path }: AnyOperation): string {
@@ -210,11 +219,4 @@ function exampleOf(operation: AnyOperation): string {
   if (method === 'GET') return `api ${url}`;
   if (operation.input === undefined) return `api -X POST ${url}`;
   return `post '${JSON.stringify(example)}' ${url}`;
-}
-
-export function formatTable(rows: string[][]): string {
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
-  const line = (row: string[]) => `| ${row.map((cell, column) => cell.padEnd(widths[column]!)).join(' | ')} |`;
-  const [head, ...body] = rows;
-  return [line(head!), `| ${widths.map((width) => '-'.repeat(width)).join(' | ')} |`, ...body.map(line), ''].join('\n');
 }
