@@ -180,12 +180,14 @@ function readFailure(
   { says, before }: { says: RegExp | undefined; before: string },
 ): FailedTest {
   const words = says === undefined ? untilStack(block) : block.flatMap((line) => says.exec(line)?.[1] ?? []);
-  const places = /^test at /.test(before) ? [before, ...block] : block;
-  return toFailedTest(
-    name,
-    words,
-    places.map(placeIn).find((place) => place !== undefined),
-  );
+  return toFailedTest(name, words, failedAt(/^test at /.test(before) ? placeIn(before) : undefined, block));
+}
+
+/** Where a test failed: the line of its own file in the stack; else where it is declared, as some runners print. */
+function failedAt(declared: string | undefined, block: readonly string[]): string | undefined {
+  const places = block.flatMap((line) => placeIn(line) ?? []);
+  if (declared === undefined) return places[0];
+  return places.find((place) => fileOf(place) === fileOf(declared)) ?? declared;
 }
 
 /** The message lines above the stack, including the continuation of a multi-line name. */
@@ -229,7 +231,11 @@ function readTapFailures(lines: readonly string[]): FailedTests {
     found.count += 1;
     if (found.tests.length === MAX_SHOWN) return;
     const location = block.find((each) => each.trim().startsWith('location:'));
-    const place = [...(location === undefined ? [] : [location]), ...block].map(placeIn).find(Boolean);
+    const declared = location === undefined ? undefined : placeIn(location);
+    const place = failedAt(
+      declared,
+      block.filter((each) => each !== location),
+    );
     found.tests.push(toFailedTest(name, yamlText(block, 'error') ?? yamlText(block, 'message') ?? [], place));
   });
   return found;

@@ -26,6 +26,14 @@ describe('failed tests are found, with place and reason, in the output of', () =
   });
 });
 
+it.each(['spec-long', 'tap-long'])(
+  'the place of a failure is its assertion, not the start of the test: %s',
+  (printedBy) => {
+    const [first] = failedTestsLines(findFailedTests(printed(printedBy))!);
+    expect(first).toBe('✗ adds  test/cart.test.mjs:5');
+  },
+);
+
 describe('a test file that cannot be loaded has the printed error, with file and line', () => {
   const error = [
     'file:///workspace/test/cart.test.mjs:4',
