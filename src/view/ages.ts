@@ -10,16 +10,22 @@ export function formatAge(ms: number): string {
   return `${Math.floor(seconds / 86_400)}d`;
 }
 
-/** How long ago something was, as of `now`: `42s ago`, `3m ago`, `5h ago`, from two days on `2 days ago`. */
-export function ageText(at: string, now: string): string {
+/**
+ * When something was, as of `now`: `42s ago`, `3m ago`, `5h ago`, from a day on its date, such as `19 Nov`. `dateOf`: default in
+ * UTC.
+ */
+export function ageText(at: string, now: string, dateOf = dateText): string {
   const ms = msBetween(at, now);
-  return ms < 2 * DAY_MS ? `${formatAge(ms)} ago` : `${Math.floor(ms / DAY_MS)} days ago`;
+  return ms < DAY_MS ? `${formatAge(ms)} ago` : dateOf(at, now);
 }
 
-/** When a run ended, or was submitted: `3m ago`; from two days on the date, such as `19 Nov`. */
+/** When a run ended, or was submitted. */
 export function whenText({ endedAt, createdAt }: Pick<RunState, 'endedAt' | 'createdAt'>, now: string): string {
-  const at = endedAt ?? createdAt;
-  if (msBetween(at, now) < 2 * DAY_MS) return ageText(at, now);
+  return ageText(endedAt ?? createdAt, now);
+}
+
+/** E.g. `19 Nov`, of another year `19 Nov 2029`, in UTC. */
+function dateText(at: string, now: string): string {
   const day = `${Number(at.slice(8, 10))} ${MONTHS[Number(at.slice(5, 7)) - 1] ?? ''}`;
   return at.slice(0, 4) === now.slice(0, 4) ? day : `${day} ${at.slice(0, 4)}`;
 }

@@ -194,21 +194,21 @@ describe('the words for the state of a run', () => {
 
 it.each([
   ['2030-01-01T00:04:00.000Z', '1m ago'],
-  ['2029-12-31T00:05:00.000Z', '24h ago'],
+  ['2029-12-31T00:05:01.000Z', '23h ago'],
   ['2029-12-19T08:00:00.000Z', '19 Dec 2029'],
 ])('a run that ended at %s ended %s', (endedAt, when) => {
   expect(whenText({ createdAt: '2029-01-01T00:00:00.000Z', endedAt }, NOW)).toBe(when);
   expect(whenText({ createdAt: endedAt }, NOW)).toBe(when);
 });
 
-it('an age is rounded', () => {
+it('an age is rounded, and a date from a day on', () => {
   const ages = [
     '2030-01-01T00:05:09.000Z',
     '2030-01-01T00:04:18.800Z',
     '2029-12-30T17:26:00.000Z',
     '2029-12-19T08:00:00.000Z',
   ];
-  expect(ages.map((at) => ageText(at, NOW))).toEqual(['0s ago', '41s ago', '30h ago', '12 days ago']);
+  expect(ages.map((at) => ageText(at, NOW))).toEqual(['0s ago', '41s ago', '30 Dec 2029', '19 Dec 2029']);
 });
 
 describe('the time of a run', () => {

@@ -13,11 +13,11 @@ export function ClockTime({ at, date = false }: { at: string; date?: boolean }):
   );
 }
 
-/** How long ago something was, as of `now`, both in ISO 8601. The time is in its title. */
+/** How long ago something was, as of `now`, both in ISO 8601, or its date. The time is in its title. */
 export function Age({ at, now }: { at: string; now: string }): JSX.Element {
   return (
     <time dateTime={at} title={`${formatDay(at)}, ${formatClock(at)} (${inUtc(at)})`}>
-      {ageText(at, now)}
+      {ageText(at, now, formatDay)}
     </time>
   );
 }
