@@ -466,7 +466,25 @@ describe('nextSteps', () => {
     const entries = failing(failed('US-001'), { failure });
     const end: JournalEntry = { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '', story: 'US-001' };
     const state = foldRun(journalOf([created('r1', 1), ...entries, end]));
-    expect(state && toCommands(nextSteps(state)).at(-1)?.command).toBe('halo submit');
+    expect(state && toCommands(nextSteps(state)).at(-1)?.command).toBe('halo submit prd.json');
+  });
+
+  it.each<[string, Partial<ReturnType<typeof stateOf>>, string]>([
+    ['a PRD in the repository', {}, 'halo submit prd.json'],
+    ['a PRD elsewhere', { prdPath: '/home/me/my plans/a.md' }, "halo submit '/home/me/my plans/a.md'"],
+    [
+      'issues',
+      { issues: { forge: 'github', project: 'acme/shop', label: 'halo' } },
+      'halo submit --source github:acme/shop',
+    ],
+    ['a PRD from stdin', { prdPath: '-' }, 'halo submit'],
+    ['a process of the user', { owner: 'me-1' }, 'halo run prd.json'],
+  ])('names what a new run works on: %s', (_what, more, command) => {
+    const sign = { error: 'network-missing', changed: undefined, denied: false, kind: 'environment' } as const;
+    const failure = { class: 'environment', rule: 'halt', cause: 'network-missing', sign } as const;
+    const end: JournalEntry = { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '', story: 'US-001' };
+    const state = stateOf(created('r1', 1), ...failing(failed('US-001'), { failure }), end);
+    expect(toCommands(nextSteps({ ...state, ...more })).at(-1)?.command).toBe(command);
   });
 
   it.each<[string, Parameters<typeof failing>[1], string[]]>([
@@ -475,7 +493,7 @@ describe('nextSteps', () => {
       { failure: { class: 'gate', rule: 'halt', cause: 'base-fails', sign: MISSING_PROGRAM } },
       [
         'halo check: try setup and gates without an agent',
-        'halo submit: start a new run, after repairing the gate or the repository and committing it',
+        'halo submit prd.json: start a new run, after repairing the gate or the repository and committing it',
         'halo retry r1: retry on the same commit',
       ],
     ],
@@ -489,7 +507,7 @@ describe('nextSteps', () => {
       { failure: { class: 'environment', rule: 'halt', cause: 'base-broken', sign: MISSING_PROGRAM } },
       [
         'halo check: try setup and gates without an agent',
-        'halo submit: start a new run, after repairing the gate or the repository and committing it',
+        'halo submit prd.json: start a new run, after repairing the gate or the repository and committing it',
         'halo retry r1 -c tests.broken_base=retry: retry on the same commit, and let the agent repair it',
       ],
     ],
@@ -498,7 +516,7 @@ describe('nextSteps', () => {
       { failure: { class: 'environment', rule: 'halt', cause: 'program-missing', sign: MISSING_PROGRAM } },
       [
         'halo check: try setup and gates without an agent',
-        'halo submit: start a new run, after correcting setup or the gate in halo.toml',
+        'halo submit prd.json: start a new run, after correcting setup or the gate in halo.toml',
         'halo retry r1 -c image=…: retry in an image that has the program',
       ],
     ],
@@ -508,7 +526,7 @@ describe('nextSteps', () => {
         stopReason: 'BUDGET_EXCEEDED',
         failure: { class: 'budget', rule: 'halt', limit: 'rate.gpt-5.rph', sign: MISSING_PROGRAM },
       },
-      ['halo submit: start a new run, after raising rph in [rate] of config.toml'],
+      ['halo submit prd.json: start a new run, after raising rph in [rate] of config.toml'],
     ],
   ])('suggests a new run after %s, which a retry would repeat', (_name, changed, expected) => {
     const entries = failing(failed('US-001'), changed);

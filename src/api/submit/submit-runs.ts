@@ -23,7 +23,7 @@ import { assertNamedOnce, hasOpenStory, readBatchMembers, type CheckedBatch, typ
 import { resolveStartingPoint } from './starting-point.ts';
 import { readInTurn } from '../access/read-in-turn.ts';
 import type { SubmitContext } from './submit-context.ts';
-import { warnOfOpenRuns, warnOfTakenTests } from './warnings.ts';
+import { warnOfForeignMarks, warnOfOpenRuns, warnOfTakenTests } from './warnings.ts';
 import type { RunCreated } from '../../core/journal/run-created.ts';
 import { haloVersion } from '../../lib/version.ts';
 
@@ -156,7 +156,7 @@ async function startWhereDone(
 
 /** Warnings for the user about a run. Throws CONFIG_INVALID and PROMPT_TOO_LARGE for prompts that cannot be built. */
 async function findWarnings(
-  { store, host: { home } }: SubmitContext,
+  { store, user, host: { home } }: SubmitContext,
   planned: PlannedMember,
   { options, after }: { options: SubmitOptions; after: readonly string[] },
 ): Promise<string[]> {
@@ -165,12 +165,14 @@ async function findWarnings(
   const { parsed: prd } = member;
   const isAlone = dependsOnRuns(planned, after) || scratch === true || dryRun === true;
   const gitDir = mirrorPath(home, run.repo.mirror);
-  const [ofPrompts, ofTests, ofOpenRuns] = await Promise.all([
+  const marks = { repo: run.repo, prdPath: place.path, user: options.user ?? user };
+  const [ofPrompts, ofTests, ofOpenRuns, ofMarks] = await Promise.all([
     scratch === true ? [] : requireUsablePrompts({ gitDir, run, prd, planning }),
     scratch === true || planning
       ? []
       : warnOfTakenTests({ gitDir, commit: run.repo.base }, run.config.tests, selectStories(prd, options.stories)),
     isAlone ? [] : warnOfOpenRuns(store, run.repo, selectStories(prd, options.stories)),
+    place.isHere ? warnOfForeignMarks(store, marks, selectStories(prd, options.stories)) : [],
   ]);
   return [
     ...(planning ? [] : prd.warnings),
@@ -179,6 +181,7 @@ async function findWarnings(
     ...ofPrompts,
     ...ofTests,
     ...ofOpenRuns,
+    ...ofMarks,
   ];
 }
 

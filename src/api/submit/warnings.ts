@@ -95,6 +95,34 @@ export async function warnOfOpenRuns(
   ];
 }
 
+/**
+ * Warns of stories that are not run because their marks in the PRD file come from a run in another repository. Inspects
+ * runs of the same user, the newest.
+ */
+export async function warnOfForeignMarks(
+  store: Pick<RunCatalog, 'list'>,
+  { repo, prdPath, user }: { repo: RunRepo; prdPath: string; user: string },
+  stories: readonly Story[],
+): Promise<string[]> {
+  const marked = stories.filter(({ status }) => status === 'done');
+  if (marked.length === 0) return [];
+  const { runs } = await store.list({ prd: prdPath, user, newest: MAX_RUNS });
+  const hasPassed = (run: RunState, { id, title }: Story) =>
+    run.stories.some((story) => story.id === id && story.title === title && story.progress === 'passed');
+  const [here, elsewhere] = [true, false].map((isHere) =>
+    runs.filter((run) => (run.repo.mirror === repo.mirror) === isHere && !run.dry),
+  ) as [RunState[], RunState[]];
+  const foreign = marked.filter((story) => !here.some((run) => hasPassed(run, story)));
+  const skipped = foreign.filter((story) => elsewhere.some((run) => hasPassed(run, story)));
+  const [first] = skipped;
+  if (first === undefined) return [];
+  const from = elsewhere.find((run) => hasPassed(run, first));
+  const them = skipped.length === 1 ? 'it' : 'them';
+  return [
+    `${formatStoryRanges(skipped, stories)} will not run: ${prdPath} marks ${them} as done since run ${from?.runId}, in another repository (${from?.repo.source}). To run ${them} here as well, submit a copy of the PRD without ${skipped.length === 1 ? 'its mark' : 'their marks'}.`,
+  ];
+}
+
 /** Stories are the same if id and title are: ids such as US-001 are in many PRDs. */
 function warnOfSameStories({ runId, stories, selected }: RunState, mine: readonly Story[]): string[] {
   const same = stories

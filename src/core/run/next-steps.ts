@@ -17,6 +17,8 @@ export interface NextStep {
   log?: string;
   /** Of `answer`: the first of the proposed options. */
   option?: number;
+  /** Of `run` and `submit`: the words that name the PRD and its repository. */
+  input?: string;
   /** Of `retry`: the setting to change, with its value or `…`. */
   set?: string;
   why: string;
@@ -41,11 +43,11 @@ const COMMANDS = {
   reset: (step) => `halo breaker reset run:${step.runId}`,
   resume: (step) => `halo resume ${step.runId}`,
   retry: (step) => `halo retry ${placeOf(step)}${step.set === undefined ? '' : ` -c ${step.set}`}`,
-  run: () => 'halo run',
+  run: (step) => `halo run${inputText(step)}`,
   'send back': (step) => `halo reject ${placeOf(step)} --feedback "…"`,
   show: (step) => `halo show ${step.runId}`,
   status: (step) => `halo status ${step.runId}`,
-  submit: () => 'halo submit',
+  submit: (step) => `halo submit${inputText(step)}`,
   task: () => 'halo task',
   watch: (step) => `halo logs ${step.runId} -f`,
 } satisfies Record<string, (step: Omit<NextStep, 'do' | 'why'>) => string>;
@@ -58,6 +60,19 @@ export function commandOf(step: Omit<NextStep, 'why'>): string {
 /** Steps as command lines. */
 export function toCommands(steps: readonly NextStep[]): { command: string; why: string }[] {
   return steps.map((step) => ({ command: commandOf(step), why: step.why }));
+}
+
+function inputText({ input }: Pick<NextStep, 'input'>): string {
+  return input === undefined ? '' : ` ${input}`;
+}
+
+/** What a new run of the same work is started with, in the repository of the run; undefined: its PRD came from stdin. */
+function inputOf({ prdPath, issues, repo }: RunState): string | undefined {
+  if (issues !== undefined) return `--source ${printableShellWord(`${issues.forge}:${issues.project}`)}`;
+  if (prdPath === '-') return undefined;
+  const inside = prdPath.startsWith(`${repo.source}/`) ? prdPath.slice(repo.source.length + 1) : prdPath;
+  const elsewhere = repo.source.startsWith('/') ? '' : ` --repo ${printableShellWord(repo.source)}`;
+  return `${printableShellWord(inside)}${elsewhere}`;
 }
 
 /** The run, and the story if there is one. */
@@ -142,8 +157,10 @@ function stepsToContinue(state: RunState, stuck: StoryState | undefined): NextSt
   if (canRetry(state) !== true) return [];
   const { cause, limit } = stuck?.lastFailure ?? {};
   const check = { do: 'check', runId, why: 'try setup and gates without an agent' } as const;
+  const input = inputOf(state);
   const fresh = (why: string): NextStep => ({
     ...{ do: owner === undefined ? 'submit' : 'run', runId },
+    ...(input !== undefined && { input }),
     why: `start a new run, after ${why}`,
   });
   // The allowed hosts are fixed when the run is created.

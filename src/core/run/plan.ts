@@ -156,18 +156,18 @@ function endOf(state: RunState): RunEnd {
   return endAfterAll(stories, landed, state);
 }
 
-/** After several attempts the stop reason is ATTEMPTS_EXHAUSTED. */
+/** After several attempts since a person last retried the story, the stop reason is ATTEMPTS_EXHAUSTED. */
 function endOfExhausted(story: StoryState): RunEnd {
   const { id, summary, progress } = story;
   const detail = summary === undefined ? `${id} ${PROGRESS[progress].says}` : `${id}: ${summary}`;
   const last = story.stopReason ?? 'UNKNOWN_ERROR';
   if (needsPerson(story)) return { stopReason: 'NEEDS_HUMAN', detail, story: id };
-  const { lastFailure } = story;
+  const { lastFailure, attempts, forgiven = 0 } = story;
   const own = lastFailure !== undefined && consumesAttempt(lastFailure.class);
   const isDecided = last === 'APPROVAL_DENIED' || last === 'NEEDS_HUMAN';
-  if (!own || story.attempts === 1 || isDecided) return { stopReason: last, detail, story: id };
+  if (!own || attempts - forgiven === 1 || isDecided) return { stopReason: last, detail, story: id };
   const sentence = detail.replace(/\.$/, '');
-  return { stopReason: 'ATTEMPTS_EXHAUSTED', detail: `${sentence} (${last}, ${story.attempts} attempts)`, story: id };
+  return { stopReason: 'ATTEMPTS_EXHAUSTED', detail: `${sentence} (${last}, ${attempts} attempts)`, story: id };
 }
 
 function endAfterAll(stories: StoryState[], landed: number, { dry: isDry, planning: isPlanning }: RunState): RunEnd {

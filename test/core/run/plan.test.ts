@@ -65,6 +65,20 @@ describe('planNext', () => {
     ]);
   });
 
+  it('ends a retried story as its first try does: with the reason of one failed attempt, or without attempts', () => {
+    const stopped: JournalEntry[] = [{ ...created('r', 1), attempts: 1 }, ...failed('US-001', 1, 'halt')];
+    expect(plan(...stopped)[0]).toBe('GATE_FAILED');
+    const retried: JournalEntry[] = [
+      ...stopped,
+      { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '' },
+      { type: 'run.retried', by: 'me', stories: ['US-001'] },
+    ];
+    expect(plan(...retried)).toEqual(['US-001', 2]);
+    expect(plan(...retried, ...failed('US-001', 2, 'halt'))).toEqual(['GATE_FAILED', 'US-001: npm test exited with 1']);
+    const twice = [...retried, ...failed('US-001', 2, 'hint'), ...failed('US-001', 3, 'halt')];
+    expect(plan(...twice)[0]).toBe('ATTEMPTS_EXHAUSTED');
+  });
+
   it('starts only the retried story while another story has failed finally', () => {
     const ended: JournalEntry = { type: 'run.ended', stopReason: 'ATTEMPTS_EXHAUSTED', detail: '' };
     const first = { ...created('r', 3), parallel: 3 } as JournalEntry;

@@ -307,3 +307,24 @@ it('progress marks of halo in one PRD do not prevent another from running, nor d
     message: `${repository.root} has uncommitted changes: notes.md.`,
   });
 });
+
+describe('a PRD whose stories another repository has', () => {
+  it('is submitted with a warning that names them, the run that marked them, and how to run them here', async () => {
+    const { repository, path, submit, run } = repositoryWithPrd(['S-1', 'S-2', 'S-3']);
+    const first = await run(OK, { settings: ['land.unchanged="trust"'], stories: ['S-1', 'S-2'] });
+    expect(first.stopReason).toBe('SUCCESS');
+    const other = newRepository();
+    const request = { repos: [other.root], set: scripted(OK), profile: undefined, allowDirty: false };
+    const submitTo = async (stories?: string[]) =>
+      (await halo.operations.submit({ ...request, stories, prd: { path, bytes: new Uint8Array(readFileSync(path)) } }))
+        .runs[0]!;
+    const source = repository.root;
+    const { runId, warnings } = await submitTo();
+    expect(warnings).toContain(
+      `S-1, S-2 will not run: ${path} marks them as done since run ${first.runId}, in another repository (${source}). To run them here as well, submit a copy of the PRD without their marks.`,
+    );
+    expect((await halo.untilEnd(runId)).stories.map(({ progress }) => progress)).toEqual(['done', 'done', 'passed']);
+    expect((await submitTo(['S-1'])).warnings.join('\n')).toContain('S-1 will not run');
+    expect((await submit(OK)).warnings.join('\n'), 'in the first one').not.toContain('S-1');
+  });
+});
