@@ -8,6 +8,7 @@ import { runOperations } from './operations/runs.ts';
 import { descriptionOperations, serverOperations } from './operations/server.ts';
 import { submitOperations } from './operations/submit.ts';
 import { telemetryOperations } from '../features/telemetry/api/operations.ts';
+import { issueOperations } from '../features/issues/api/operations.ts';
 import { pullOperations } from '../features/pulls/api/operations.ts';
 import { retentionOperations } from '../features/retention/api/operations.ts';
 import { userOperations } from './operations/users.ts';
@@ -16,6 +17,7 @@ import { userOperations } from './operations/users.ts';
 export const OPERATIONS = named({
   ...prdOperations,
   ...submitOperations,
+  ...issueOperations,
   ...runOperations,
   ...logOperations,
   ...controlOperations,
@@ -57,9 +59,8 @@ export interface Operations extends OperationMethods {
 
 /** Calls operations by their names. `submitter` is added to submits without a user. */
 export function bindOperations(call: CallOperation, submitter?: { user: string }): OperationMethods {
-  const submits: readonly string[] = Object.keys(submitOperations);
   const methods = ALL_OPERATIONS.map((operation) => {
-    const added = submits.includes(operation.name) ? submitter : {};
+    const added = operation.submits === true ? submitter : {};
     const method = (input: object = {}, signal?: AbortSignal) =>
       call(operation as Operation<object, unknown>, { ...added, ...input }, signal);
     return [operation.name, method];

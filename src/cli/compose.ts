@@ -2,13 +2,11 @@ import type { Finding } from '../api/doctor/doctor-finding.ts';
 import type { Served } from '../api/http/serve-api.ts';
 import type { LocalOperations } from '../api/local.ts';
 import type { Operations } from '../api/operations.ts';
-import type { IssuesRequest } from '../api/operations/schemas.ts';
 import type { CheckedCommand, CheckQuery } from '../api/repository/check-repository.ts';
 import type { Init, Initialised } from '../api/repository/init-config.ts';
 import type { WatchRuns } from '../api/runs/watch-runs.ts';
 import type { RefusedRun } from '../api/submit/record-refused-run.ts';
 import type { Config, Host, OidcSettings } from '../config/config.ts';
-import type { PrdFile } from '../core/prd/prd.ts';
 import { findCredentials, stripCredentials } from '../core/text/address-credentials.ts';
 import { ignore } from '../lib/async.ts';
 import { defined } from '../lib/guards.ts';
@@ -71,10 +69,8 @@ export interface Services {
   openPager(): Promise<Pager | undefined>;
   /** Opens a file in the user's editor. Throws USAGE. */
   editFile(path: string): Promise<void>;
-  /** The issues that a submit from this machine would work on, as a PRD, and notes. Throws what a submit throws. */
-  readIssues(
-    request: Pick<IssuesRequest, 'source' | 'label' | 'repo' | 'again'>,
-  ): Promise<{ prd: PrdFile; notes: string[] }>;
+  /** Masks the secrets that this process knows; all of its parts share it. */
+  openMasker(): Promise<Masker>;
 }
 
 /** The services of a real process. Only this file of the CLI constructs adapters. */
@@ -255,16 +251,7 @@ export function composeServices(words: readonly string[]): Services {
       ]);
       return editFile(readEditor(processEnv()), path);
     },
-    async readIssues(request) {
-      const [{ previewIssues }, { openStore }, { processEnv }] = await Promise.all([
-        import('../api/issues/submit-issue-run.ts'),
-        import('../store/store.ts'),
-        import('../config/environment/host.ts'),
-      ]);
-      const [host, known] = await Promise.all([readHost(), masker()]);
-      const store = openStore(host.home, { transcribe: () => [], masker: known });
-      return previewIssues({ host, env: processEnv(), masker: known, store }, request);
-    },
+    openMasker: masker,
   };
 }
 

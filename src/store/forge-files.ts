@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { SentReport } from '../core/issues/issue-report.ts';
-import type { IssueSource } from '../core/issues/issue-source.ts';
+import type { IssueSource, SentReport } from '../core/issues/issue-source.ts';
 import { createFileOnce, createFolders, pathExists, readFolder, readIfExists, writeAtomic } from '../lib/fs.ts';
 import { isRecord } from '../lib/guards.ts';
 import { acquireLock } from '../lib/lock.ts';

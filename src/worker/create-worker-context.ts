@@ -15,7 +15,7 @@ import { openRegistryCredentials, openRoutes } from './network/registry-routes.t
 import { openProviderKeys, openSecretReader } from './network/secret-reader.ts';
 import { openProcessMasker } from './process-masker.ts';
 import { learnSecrets } from './learn-secrets.ts';
-import type { WorkerContext } from './worker-context.ts';
+import type { PlannedStory, WorkerContext } from './worker-context.ts';
 
 interface WorkerParts {
   host: Host;
@@ -27,12 +27,13 @@ interface WorkerParts {
   shared: BudgetLedger | undefined;
   now: () => number;
   /** What is called with the number of resources that a sweep removed; default: nothing. */
+  withdrawals?: readonly ((worker: WorkerContext, planned: PlannedStory) => Promise<boolean>)[];
   afterSweep?: readonly ((home: string, count: number) => Promise<void>)[];
 }
 
 /** Creates the context of a worker and starts the isolation check of the engine in advance. */
 export function createWorkerContext(parts: WorkerParts): WorkerContext {
-  const { host, homeId, log, cleaning, masker, shared, now, afterSweep = [] } = parts;
+  const { host, homeId, log, cleaning, masker, shared, now, afterSweep = [], withdrawals = [] } = parts;
   const engine = openDockerEngine();
   const env = processEnv();
   masker.learn(proxySecrets(env));
@@ -48,7 +49,7 @@ export function createWorkerContext(parts: WorkerParts): WorkerContext {
   ]).then(() => void cleaning.delete(proving));
   // A worker that closes immediately still removes the probes.
   cleaning.add(proving);
-  return {
+  const context: WorkerContext = {
     home: host.home,
     homeId,
     breakers: openBreakerStore(host.home),
@@ -63,6 +64,10 @@ export function createWorkerContext(parts: WorkerParts): WorkerContext {
       const keys = await readKeys(source);
       masker.learn(keys);
       return keys;
+    },
+    async isWithdrawn(planned) {
+      for (const ask of withdrawals) if (await ask(context, planned)) return true;
+      return false;
     },
     swept: async (count) => void (await Promise.all(afterSweep.map((call) => call(host.home, count)))),
     preparedEpochs: new Map(),
@@ -98,6 +103,7 @@ export function createWorkerContext(parts: WorkerParts): WorkerContext {
       cleaning.add(tracked);
     },
   };
+  return context;
 }
 
 /** A context for commands that need sandboxes but take no jobs from the queue. */

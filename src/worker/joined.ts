@@ -1,3 +1,5 @@
+import { IssueReporter } from '../features/issues/worker/issue-reporter.ts';
+import { isIssueWithdrawn } from '../features/issues/worker/withdrawn-issue.ts';
 import { Notifier } from '../features/notifications/worker/notifier.ts';
 import { pruneDaily } from '../features/retention/worker/prune-daily.ts';
 import { recordSwept, MetricsRecorder } from '../features/telemetry/worker/metrics-recorder.ts';
@@ -6,7 +8,7 @@ import type { StoryQueue } from '../queue/queue.ts';
 import type { FeedConsumer } from './feed/feed-reader.ts';
 import { PullRequester } from '../features/pulls/worker/pull-requester.ts';
 import { PullReviewer } from '../features/pulls/worker/pull-reviewer.ts';
-import type { WorkerContext } from './worker-context.ts';
+import type { PlannedStory, WorkerContext } from './worker-context.ts';
 
 /** What is derived from the events of all runs, in this order. */
 export function feedConsumers(context: WorkerContext, queue: StoryQueue): FeedConsumer[] {
@@ -24,3 +26,17 @@ export const AFTER_SWEEP: readonly ((home: string, count: number) => Promise<voi
 
 /** What one of the workers does about every minute; each decides whether it is due. */
 export const UPKEEP: readonly ((worker: WorkerContext, signal: AbortSignal) => Promise<void>)[] = [pruneDaily];
+
+/** What reports about runs beside the feed, from its construction until it is closed. `owner`: only about its runs. */
+export function reporters(
+  context: WorkerContext,
+  queue: StoryQueue,
+  owner: string | undefined,
+): { close(): Promise<void> }[] {
+  return [new IssueReporter(context, queue, owner)];
+}
+
+/** Asked before an attempt starts: whether its story is not to be done any more, which they record. */
+export const WITHDRAWALS: readonly ((worker: WorkerContext, planned: PlannedStory) => Promise<boolean>)[] = [
+  isIssueWithdrawn,
+];

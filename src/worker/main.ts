@@ -18,9 +18,8 @@ import { createWorkerContext } from './create-worker-context.ts';
 import { createJobHandler } from './job-handler.ts';
 import { openProcessMasker } from './process-masker.ts';
 import { connectQueueRedis } from './recovery/find-redis.ts';
-import { IssueReporter } from './issues/issue-reporter.ts';
 import { FeedReader } from './feed/feed-reader.ts';
-import { AFTER_SWEEP, feedConsumers, UPKEEP } from './joined.ts';
+import { AFTER_SWEEP, feedConsumers, reporters, UPKEEP, WITHDRAWALS } from './joined.ts';
 import { Reconciler } from './recovery/reconciler.ts';
 import { readFleetLimits } from '../config/host-rules.ts';
 import { openJobRanks } from './run/run-ownership.ts';
@@ -91,7 +90,17 @@ async function openServices(options: WorkerOptions): Promise<Services> {
     const shared = keep(await openBudgetLedger(link));
     const { now } = keep(await openRedisClock(link));
     const cleaning = new Set<Promise<void>>();
-    const context = createWorkerContext({ host, homeId, log, masker, cleaning, shared, now, afterSweep: AFTER_SWEEP });
+    const context = createWorkerContext({
+      host,
+      homeId,
+      log,
+      masker,
+      cleaning,
+      shared,
+      now,
+      afterSweep: AFTER_SWEEP,
+      withdrawals: WITHDRAWALS,
+    });
     const limits = () => readFleetLimits(host.home);
     const rankOf = openJobRanks(host.home, context.store);
     const queue = keep(await openQueue(link, { rankOf, limits, takeoverMs: host.takeoverMs }));
@@ -110,7 +119,7 @@ class QueueWorker implements Worker {
   private readonly reconciler: Reconciler;
   private readonly consumer: JobConsumer;
   private readonly ahead: PreparedAttempts;
-  private readonly reporter: IssueReporter;
+  private readonly reporters: readonly { close(): Promise<void> }[];
   private readonly feed: FeedReader;
   private registration: { leave(): unknown } | undefined;
   private closing: Promise<void> | undefined;
@@ -122,7 +131,7 @@ class QueueWorker implements Worker {
     this.options = options;
     this.reconciler = new Reconciler(context, queue, { owner, takeoverMs: host.takeoverMs, upkeep: UPKEEP });
     this.ahead = new PreparedAttempts(context);
-    this.reporter = new IssueReporter(context, queue, owner);
+    this.reporters = reporters(context, queue, owner);
     this.feed = new FeedReader(context, queue, feedConsumers(context, queue));
     this.id = owner ?? makeWorkerId('any');
     this.consumer = new JobConsumer(link, {
@@ -155,7 +164,7 @@ class QueueWorker implements Worker {
       () => this.services.close(),
       () => (owner === undefined ? undefined : queue.dropLane(owner).catch(ignore)),
       // A forge that hangs must not prevent the worker's end; another worker reports then.
-      () => withTimeout(REPORT_MS, this.reporter.close()),
+      () => withTimeout(REPORT_MS, Promise.all(this.reporters.map((each) => each.close()))),
       // The same for an endpoint of notifications.
       async () => {
         await withTimeout(REPORT_MS, this.feed.close());

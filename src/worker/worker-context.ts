@@ -2,6 +2,9 @@ import type { Logger } from 'pino';
 import type { Config, ModelSource, Transport } from '../config/config.ts';
 import type { Env } from '../config/environment/host.ts';
 import type { HaloError } from '../core/failure/errors.ts';
+import type { Prd } from '../core/prd/prd.ts';
+import type { PlannedAttempt } from '../core/run/plan.ts';
+import type { RunState } from '../core/run/state.ts';
 import type { RegistryCache } from '../gateway/registry/registry-cache.ts';
 import type { UpstreamCredential } from '../gateway/registry/upstream-credentials.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
@@ -67,10 +70,19 @@ export interface WorkerContext {
   unrecorded: Map<string, HaloError>;
   /** The environment of the worker. */
   env: Env;
+  /** Whether a story is not to be done any more, as the tracker says that it comes from. Then the journal has that, too. */
+  isWithdrawn(planned: PlannedStory): Promise<boolean>;
   /** Reports how many resources of dead workers a sweep has removed. */
   swept(count: number): Promise<void>;
   /** Continues cleanup after a story has ended; the worker waits for it before it exits. */
   inBackground(cleaning: Promise<void>): void;
+}
+
+/** A story of which an attempt is to start. */
+export interface PlannedStory {
+  state: RunState;
+  planned: PlannedAttempt;
+  prd: Prd;
 }
 
 /** What ending a run needs. Every process that can read the run directory has it. */

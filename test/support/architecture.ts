@@ -47,7 +47,9 @@ const FEATURES = 'features';
 /** The lists through which features join the rest, which imports nothing else of them. */
 export const JOINS = [
   'api/doctor/diagnose.ts',
+  'api/joined.ts',
   'api/operations.ts',
+  'cli/options/story-sources.ts',
   'cli/program.ts',
   'config/schema/halo-toml.ts',
   'prd/dialect-registry.ts',

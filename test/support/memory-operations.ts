@@ -13,7 +13,8 @@ import {
 import { tempDir } from './temp-dir.ts';
 import type { RunState } from '../../src/core/run/state.ts';
 import type { ControlResult, RunDecisionResult, StoryDecisionResult } from '../../src/core/run/control-result.ts';
-import type { IssuesRequest, Submitted, SubmitRequest } from '../../src/api/operations/schemas.ts';
+import type { Submitted, SubmitRequest } from '../../src/api/operations/schemas.ts';
+import type { IssuesRequest } from '../../src/features/issues/api/issues-request.ts';
 import {
   ALL_OPERATIONS,
   type InputOf,

@@ -17,9 +17,8 @@ import { runIsolationScript } from '../../sandbox/isolation-check/check-isolatio
 import { probeCachePath } from '../../sandbox/probe-cache.ts';
 import type { DiskLimitMethod, EngineInfo, SandboxEngine } from '../../sandbox/sandbox.ts';
 import { openBreakerStore } from '../../store/breaker-files.ts';
-import { IssueReportFiles } from '../../store/forge-files.ts';
 import { SnapshotFiles } from '../../store/snapshot-files.ts';
-import { readIssueSettings } from '../../worker/issues/open-issue-source.ts';
+import { readIssueSettings } from '../../worker/network/forges.ts';
 import { openMachineConnections } from '../../worker/network/machine-connections.ts';
 import type { Finding } from './doctor-finding.ts';
 
@@ -194,21 +193,6 @@ export async function checkForges(home: string, env: Env): Promise<Finding[]> {
       return checkForge(forge, { url, tokenEnv, token, withReports, connections });
     }),
   );
-}
-
-/** Checks whether reports to issues wait because a forge refuses them. Throws CONFIG_INVALID. */
-export async function checkReports(home: string, env: Env): Promise<Finding[]> {
-  const files = new IssueReportFiles(home);
-  const { report } = await readIssueSettings({ home, env });
-  const runIds = report ? await files.runIds() : [];
-  const findings = runIds.map(async (runId): Promise<Finding[]> => {
-    const failure = await files.readFailure(runId);
-    if (failure === undefined) return [];
-    const says = `issues of run ${runId} do not show its progress: ${safeLine(failure.why, 500)}`;
-    const fix = `fix the cause; a worker tries again at ${safeLine(failure.retryAt, 30)}`;
-    return [{ name: 'reports', ok: 'warn', says, fix }];
-  });
-  return (await Promise.all(findings)).flat();
 }
 
 async function checkForge(forge: ForgeName, address: ForgeAddress & { withReports: boolean }): Promise<Finding> {

@@ -23,9 +23,10 @@ import { readConfig } from '../repository/repo-config.ts';
 import { agentAdapter } from '../../agents/registry.ts';
 import type { AgentId } from '../../core/agent.ts';
 import { connectHostRedis } from '../../worker/recovery/find-redis.ts';
-import { checkForges, checkGit, checkKeys, checkReports, checkSandbox, checkSnapshots } from './checks.ts';
+import { checkForges, checkGit, checkKeys, checkSandbox, checkSnapshots } from './checks.ts';
 import { checkEndpoints } from '../../features/notifications/api/check-endpoints.ts';
 import { checkCache, checkRetention } from '../../features/retention/api/checks.ts';
+import { checkReports } from '../../features/issues/api/check-reports.ts';
 import { foldSame, type Finding } from './doctor-finding.ts';
 
 type DoctorCheck = () => Promise<Finding | Finding[]>;

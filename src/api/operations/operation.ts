@@ -26,6 +26,8 @@ export interface Operation<Input, Result> {
   access: Access;
   /** It concerns all repositories, so that users with a list of repositories may not run it. */
   everywhere?: true;
+  /** It creates runs, whose user may be named in the input. */
+  submits?: true;
   /** It asks git about repositories: it ends when its client leaves, and few of one user run at the same time. */
   inspects?: true;
   /** It accepts, discards or lands work: the MCP server offers it only if `[mcp] decide` is set. */

@@ -12,7 +12,8 @@ import { readTakers } from '../runs/read-workers.ts';
 import { PASS_MS, type RunFrame } from '../runs/run-followers.ts';
 import type { OperationContext } from './operation.ts';
 import { operation, type Zod } from './operation.ts';
-import type { PendingReports } from '../../worker/issues/issue-reporter.ts';
+import { PENDING_REPORTS } from '../joined.ts';
+import type { PendingReports } from '../../core/issues/issue-source.ts';
 import { flagSchema, runStateSchema } from './schemas.ts';
 
 const count = (z: Zod) => z.coerce.number().int().min(0).max(1_000_000).optional();
@@ -288,11 +289,8 @@ async function readPullNotes(home: string, runId: string) {
 }
 
 async function readReports(home: string, state: RunState): Promise<PendingReports | undefined> {
-  const [{ findPendingReports }, { processEnv }] = await Promise.all([
-    import('../../worker/issues/issue-reporter.ts'),
-    import('../../config/environment/host.ts'),
-  ]);
-  return findPendingReports({ home, env: processEnv() }, state);
+  const found = await Promise.all(PENDING_REPORTS.map((read) => read(home, state)));
+  return found.find((each) => each !== undefined);
 }
 
 async function* readChanges(

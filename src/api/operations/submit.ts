@@ -3,8 +3,6 @@ import {
   type BatchRequest,
   batchEntrySchema,
   EXAMPLE_PRD,
-  issuesFields,
-  type IssuesRequest,
   MAX_RUNS_PER_SUBMIT,
   type SubmitRequest,
   placeSchema,
@@ -23,6 +21,7 @@ export const submitOperations = {
     method: 'POST',
     path: '/v1/runs',
     access: 'submit',
+    submits: true,
     inspects: true,
     summary: 'Creates a run of a PRD for each repository. Either all runs are queued, or none.',
     input: (z) =>
@@ -47,6 +46,7 @@ export const submitOperations = {
     method: 'POST',
     path: '/v1/batches',
     access: 'submit',
+    submits: true,
     inspects: true,
     summary: 'Creates the runs of a batch, each with its own PRD, in the order in which they run.',
     input: (z) =>
@@ -67,26 +67,6 @@ export const submitOperations = {
     async run(context, { members, ...options }: BatchRequest) {
       const { submitBatch } = await import('../submit/submit-runs.ts');
       return { runs: await submitBatch(context, { ...(await requestedOptions(context, options)), members }) };
-    },
-  }),
-  submitIssues: operation({
-    method: 'POST',
-    path: '/v1/issue-runs',
-    access: 'submit',
-    inspects: true,
-    summary: 'Creates a run whose stories are the open issues of a project with a label.',
-    input: (z) => z.strictObject({ ...issuesFields(z), ...submitOptions(z) }),
-    example: {
-      source: 'github:acme/shop',
-      repo: 'https://git.example.com/shop.git',
-      set: ['agent=codex'],
-      allowDirty: false,
-    },
-    output: { kind: 'json', schema: submittedSchema, created: true },
-    async run(context, { source, label, again, repo, ...options }: IssuesRequest) {
-      const { submitIssues } = await import('../issues/submit-issue-run.ts');
-      const request = { ...(await requestedOptions(context, options)), source, label, again, repo };
-      return { runs: await submitIssues(context, request) };
     },
   }),
 };

@@ -15,7 +15,9 @@ import { defineNew } from '../prds/new-prd.ts';
 import { defined } from '../../lib/guards.ts';
 import { wrapWords } from '../../lib/string-width.ts';
 import { estimateLine, findEstimate } from '../prds/estimate-line.ts';
-import { addSourceOptions, assertSource, collect, type SourceFlags } from '../options/run-options.ts';
+import { collect } from '../options/run-options.ts';
+import type { ChosenSource } from '../options/story-source.ts';
+import { addSourceOptions, chooseSource } from '../options/story-sources.ts';
 import { table, terminalColumns } from '../output/table.ts';
 
 export const define: Define = (command, cli) => {
@@ -65,7 +67,7 @@ export const define: Define = (command, cli) => {
     .action((dialect: string) => printSchema(dialect, cli));
 };
 
-interface ValidateFlags extends SourceFlags {
+interface ValidateFlags {
   as?: string;
   explain?: true;
   config?: string[];
@@ -116,11 +118,9 @@ Exit codes:
 See also: halo prd validate`;
 
 async function validate(wanted: string | undefined, flags: ValidateFlags, cli: Cli): Promise<void> {
-  assertSource(flags, { 'a PRD': wanted, '--as': flags.as });
+  const source = chooseSource(flags, { 'a PRD': wanted, '--as': flags.as });
   const { path, bytes } =
-    flags.source === undefined
-      ? await readPrd(wanted ?? (await chooseOwnPrd(cli)), cli)
-      : await readIssues(flags.source, flags, cli);
+    source === undefined ? await readPrd(wanted ?? (await chooseOwnPrd(cli)), cli) : await readSource(source, cli);
   const [{ validatePrd }, { readConfig }] = await Promise.all([
     import('../../api/repository/prd-rules.ts'),
     import('../../api/repository/repo-config.ts'),
@@ -165,9 +165,9 @@ function lineTable(lines: readonly ExplainedLine[], cli: Cli): string[] {
   return table([heading, ...rows], { paint: cli.paint, width: terminalColumns(cli) });
 }
 
-/** The issues of a project as a PRD; says which ones a run would leave out. */
-async function readIssues(source: string, { label, again }: SourceFlags, cli: Cli): Promise<PrdFile> {
-  const { prd, notes } = await cli.services.readIssues({ source, repo: cli.cwd, ...defined({ label, again }) });
+/** Stories of a source as a PRD; says which ones a run would leave out. */
+async function readSource(source: ChosenSource, cli: Cli): Promise<PrdFile> {
+  const { prd, notes } = await source.read(cli);
   await cli.note(...notes.map((text) => `${cli.paintErr('warn', '!')} ${safeLine(text, 500)}`));
   return prd;
 }

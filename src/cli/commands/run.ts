@@ -6,26 +6,25 @@ import { exitCodeOf, type StopReason } from '../../core/failure/stop-reason.ts';
 import { defined } from '../../lib/guards.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
+import type { ChosenSource } from '../options/story-source.ts';
+import { addSourceOptions, chooseSource } from '../options/story-sources.ts';
 import { reportRefusedRun } from '../run/report-refused-run.ts';
 import { estimateLine, findEstimate } from '../prds/estimate-line.ts';
 import { readPrd, resolveUsualPrd } from '../options/read-prd.ts';
 import { findForeignStart, findRefusedRun, resumeHere, type RefusedStart } from '../run/resume-local.ts';
-import { runHere, type RunHere } from '../run/local-run.ts';
+import { runHere, submitHere, type RunHere } from '../run/local-run.ts';
 import {
   addSettingOptions,
-  addSourceOptions,
   ASK,
-  assertSource,
   DRY_RUN,
   PROMPT_FILE,
   repoSource,
   settingsOf,
   STORY,
   type SettingFlags,
-  type SourceFlags,
 } from '../options/run-options.ts';
 
-interface Flags extends SettingFlags, SourceFlags {
+interface Flags extends SettingFlags {
   prd?: string;
   resume?: string;
   repo: string;
@@ -93,8 +92,8 @@ async function run(given: string | undefined, flags: Flags, cli: Cli): Promise<v
   cli.sayWhenEnded('stopped before the run was created');
   const json = flags.json === true;
   const repo = repoSource(cli.cwd, flags.repo);
-  assertSource(flags, { 'a PRD': given, '--prd': flags.prd, '--resume': flags.resume });
-  if (flags.source !== undefined) return runIssues(flags.source, flags, { repo, cli });
+  const source = chooseSource(flags, { 'a PRD': given, '--prd': flags.prd, '--resume': flags.resume });
+  if (source !== undefined) return runSource(source, flags, { repo, cli });
   const { resume, ...others } = flags;
   const named = given ?? flags.prd;
   const foreign = resume === undefined ? undefined : await findForeignStart(resume, { prd: named, repo, cli });
@@ -157,19 +156,12 @@ async function runAgain({ state, args }: RefusedStart, { prd, json }: Flags, cli
   await command.parseAsync(json ? [...words, '--json'] : words, { from: 'user' });
 }
 
-/** Runs the issues of a project. */
-async function runIssues(source: string, flags: Flags, { repo, cli }: { repo: string; cli: Cli }): Promise<void> {
-  const { label, again, profile, allowDirty = false, fromHead, story: stories, dryRun } = flags;
-  const request = {
-    source,
-    repo,
-    profile,
-    set: settingsOf(flags),
-    allowDirty,
-    ...defined({ label, again, fromHead, stories, dryRun }),
-  };
+/** Runs stories that do not come from a PRD. */
+async function runSource(source: ChosenSource, flags: Flags, { repo, cli }: { repo: string; cli: Cli }): Promise<void> {
+  const { profile, allowDirty = false, fromHead, story: stories, dryRun } = flags;
+  const options = { repo, profile, set: settingsOf(flags), allowDirty, ...defined({ fromHead, stories, dryRun }) };
   const json = flags.json === true;
-  const end = await runHere(request, {
+  const end = await submitHere((operations) => source.submit(operations, options), {
     cli,
     json,
     asks: flags.askForApproval === true && !json,

@@ -5,14 +5,13 @@ import { HaloError } from '../../core/failure/errors.ts';
 import { parsePriority } from '../../core/run/priority.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
+import { addSourceOptions, chooseSource } from '../options/story-sources.ts';
 import type { PrdFile } from '../../core/prd/prd.ts';
 import { estimateLine, findEstimate } from '../prds/estimate-line.ts';
 import { readPrd, resolveUsualPrd } from '../options/read-prd.ts';
 import {
   addSettingOptions,
-  addSourceOptions,
   ASK,
-  assertSource,
   collect,
   DRY_RUN,
   PROMPT_FILE,
@@ -20,11 +19,10 @@ import {
   settingsOf,
   STORY,
   type SettingFlags,
-  type SourceFlags,
 } from '../options/run-options.ts';
 import { defined } from '../../lib/guards.ts';
 
-interface Flags extends SettingFlags, SourceFlags {
+interface Flags extends SettingFlags {
   repo?: string[];
   batch?: string;
   priority?: number;
@@ -129,12 +127,10 @@ async function prepare(file: string | undefined, flags: Flags, cli: Cli): Promis
     }),
   };
   const several = (flags.repo?.length ?? 0) > 1 ? flags.repo : undefined;
-  assertSource(flags, { 'a PRD': file, '--batch': flags.batch, 'several repositories': several });
-  if (flags.source !== undefined) {
-    const { source, label, again } = flags;
+  const source = chooseSource(flags, { 'a PRD': file, '--batch': flags.batch, 'several repositories': several });
+  if (source !== undefined) {
     const repo = repoSource(cli.cwd, flags.repo?.[0] ?? '.');
-    const issues = { ...options, source, ...defined({ label, again }), repo };
-    return { submit: (operations) => operations.submitIssues(issues) };
+    return { submit: (operations) => source.submit(operations, { ...options, repo }) };
   }
   if (flags.batch !== undefined) {
     if (file !== undefined || flags.repo !== undefined)

@@ -65,34 +65,6 @@ export function repoSource(cwd: string, repo: string): string {
   return /^([a-z][a-z0-9+.-]*:\/\/|[\w.-]+@[\w.-]+:)/i.test(repo) ? repo : resolve(cwd, repo);
 }
 
-/** The options of `run` and `submit` for runs whose stories are issues. */
-export interface SourceFlags {
-  source?: string;
-  label?: string;
-  again?: true;
-}
-
-export function addSourceOptions(command: Command): Command {
-  return command
-    .option('--source <forge>', 'work on issues: github[:owner/repo], gitlab:group/project or gitea:owner/repo')
-    .option('--label <label>', 'the label of these issues (default: issues.label, which is halo)')
-    .option('--again', 'with --source: work on issues again that a run works on or has done');
-}
-
-/** Throws USAGE for options that --source excludes, and for --label and --again without it. */
-export function assertSource({ source, label, again }: SourceFlags, others: Record<string, unknown>): void {
-  if (source === undefined) {
-    const lone = label !== undefined ? '--label' : again ? '--again' : undefined;
-    if (lone === undefined) return;
-    throw new HaloError('USAGE', `${lone} is only for issues.`, { hint: 'Add --source, as in `--source github`.' });
-  }
-  const [name] = Object.entries(others).find(([, value]) => value !== undefined) ?? [];
-  if (name === undefined) return;
-  throw new HaloError('USAGE', `--source cannot be combined with ${name}.`, {
-    hint: `Remove ${name}: the stories are the issues.`,
-  });
-}
-
 export interface SettingsFlags {
   config?: string[];
   yes?: true;

@@ -1,4 +1,4 @@
-import type { IssuesRequest, SubmitRequest } from '../../api/operations/schemas.ts';
+import type { Submitted, SubmitRequest } from '../../api/operations/schemas.ts';
 import type { Operations } from '../../api/operations.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { StopReason } from '../../core/failure/stop-reason.ts';
@@ -34,9 +34,17 @@ export interface RunHere<T> {
 }
 
 /** Submits one run, executes it in this process unless a server does, shows it until it ends and stops it on Ctrl-C. */
-export function runHere<T>(request: SubmitRequest | IssuesRequest, how: RunHere<T>): Promise<T> {
+export function runHere<T>(request: SubmitRequest, how: RunHere<T>): Promise<T> {
+  return submitHere((operations) => operations.submit(request), how);
+}
+
+/** The same for what `submit` submits. */
+export function submitHere<T>(
+  submit: (operations: Operations) => Promise<{ runs: Submitted[] }>,
+  how: RunHere<T>,
+): Promise<T> {
   return carryOut(async (operations, remote) => {
-    const { runs } = await ('source' in request ? operations.submitIssues(request) : operations.submit(request));
+    const { runs } = await submit(operations);
     const [submitted] = runs;
     if (submitted === undefined) throw new Error('the submit made no run');
     return { ...submitted, executed: !remote, after: 0 };

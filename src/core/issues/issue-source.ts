@@ -58,3 +58,23 @@ export function formatIssueSource({ forge, project }: IssueSource): string {
 
 /** What an issue shows about its story. `stopped`: the run continues without it, or has ended before it. */
 export type IssueStatus = 'running' | 'landed' | 'failed' | 'waiting' | 'stopped';
+
+/** What was reported to an issue. */
+export interface SentReport {
+  status?: IssueStatus;
+  /** The marker of a comment that was being posted: whether the forge has it is unknown until it answers. */
+  posting?: string;
+  closed?: true;
+  /** The issue does not exist any more. */
+  gone?: true;
+}
+
+/** The issues of a run that do not show its progress yet. */
+export interface PendingReports {
+  /** Ids of the stories. */
+  stories: string[];
+  /** Why the last report was not sent; absent if it was, or if none was tried yet. */
+  why?: string;
+  /** ISO 8601; with `why`. */
+  retryAt?: string;
+}

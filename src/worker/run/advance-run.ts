@@ -17,7 +17,6 @@ import { assertCurrent, type FencedAttempt } from '../attempt/attempt-journal.ts
 import type { AttemptRequest } from '../attempt/open-attempt.ts';
 import type { PreparedAttempts } from '../attempt/prepared-attempts.ts';
 import { runAttempt } from '../attempt/run-attempt.ts';
-import { isIssueWithdrawn } from '../issues/open-issue-source.ts';
 import { chooseModel } from '../network/model-pauses.ts';
 import { hostGitDirOf } from '../repository/host-repository.ts';
 import type { WorkerContext } from '../worker-context.ts';
@@ -68,7 +67,7 @@ export async function advanceRun(
     if (await isBlockedByBreaker(worker, { state, planned, config: run.config })) return;
     const chosen = await chooseModel(worker, { state, planned, config: run.config });
     if (chosen === undefined) return;
-    if (await isIssueWithdrawn(worker, { state, planned, prd: run.prd })) return;
+    if (await worker.isWithdrawn({ state, planned, prd: run.prd })) return;
     const hostGitDir = await hostGitDirOf(worker.home, state.repo);
     if (!state.dry) await assertWritable(hostGitDir);
     const { fallback, ...withModel } = { ...run, ...chosen };

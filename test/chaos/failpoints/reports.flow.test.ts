@@ -13,7 +13,7 @@ import { openQueue } from '../../../src/queue/queue.ts';
 import { connectRedis, readHomeId } from '../../../src/queue/redis/connect-redis.ts';
 import { IssueReportFiles } from '../../../src/store/forge-files.ts';
 import { openStore } from '../../../src/store/store.ts';
-import { IssueReporter } from '../../../src/worker/issues/issue-reporter.ts';
+import { IssueReporter } from '../../../src/features/issues/worker/issue-reporter.ts';
 import { FULL, LEVEL } from '../../support/suite/level.ts';
 import { REPORT_POINTS } from '../../support/faults/points.ts';
 import { FAKE_PROJECT, openFakeForge, type FakeForge } from '../../support/forge/fake-forge.ts';

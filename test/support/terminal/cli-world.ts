@@ -72,7 +72,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
       watchRuns: notHere,
       diagnose: notHere,
       check: notHere,
-      readIssues: notHere,
+      openMasker: notHere,
       openPager: () => Promise.resolve(undefined),
       editFile: notHere,
       initConfig: notHere,

@@ -9,12 +9,7 @@ import { findOriginUrl } from '../../../git/repository/inspect-repo.ts';
 import { requireSamePlaces } from '../../../git/repository/repository-places.ts';
 import { isUrl, type Login } from '../../../git/repository/repo-url.ts';
 import type { Connections } from '../../../lib/network/connections.ts';
-import {
-  readForges,
-  WORKER_PATIENCE,
-  type ForgeContext,
-  type ForgeLogin,
-} from '../../../worker/issues/open-issue-source.ts';
+import { readForges, WORKER_PATIENCE, type ForgeContext, type ForgeLogin } from '../../../worker/network/forges.ts';
 import { openMachineConnections } from '../../../worker/network/machine-connections.ts';
 
 /** The user names with which the forges accept a token as the password of git. */

@@ -16,7 +16,7 @@ import { PullFiles } from '../../../store/forge-files.ts';
 import type { JournalStore } from '../../../store/journal-store.ts';
 import type { FedEvents } from '../../../store/journal/journal-feed.ts';
 import type { FeedConsumer } from '../../../worker/feed/feed-reader.ts';
-import type { ForgeContext } from '../../../worker/issues/open-issue-source.ts';
+import type { ForgeContext } from '../../../worker/network/forges.ts';
 import { readProof } from '../../../worker/proof/proof-files.ts';
 import { findContinuedRuns } from '../../../worker/run/land-run.ts';
 import { lastPrd } from '../../../worker/run/read-run.ts';

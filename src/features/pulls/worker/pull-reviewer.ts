@@ -21,7 +21,7 @@ import { PullFiles } from '../../../store/forge-files.ts';
 import type { FedEvents } from '../../../store/journal/journal-feed.ts';
 import { giveFeedback } from '../../../worker/control/give-feedback.ts';
 import type { FeedConsumer } from '../../../worker/feed/feed-reader.ts';
-import type { ForgeContext } from '../../../worker/issues/open-issue-source.ts';
+import type { ForgeContext } from '../../../worker/network/forges.ts';
 import { withIntactMirror } from '../../../worker/repository/with-intact-mirror.ts';
 import type { WorkerContext } from '../../../worker/worker-context.ts';
 import { PullForges } from './open-pull-target.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { parseIssueSource } from '../../src/core/issues/issue-source.ts';
-import type { Issue } from '../../src/forge/forge.ts';
-import { issuesToPrd } from '../../src/forge/issues-to-prd.ts';
-import { parsePrd } from '../../src/prd/parse-prd.ts';
+import { parseIssueSource } from '../../../src/core/issues/issue-source.ts';
+import type { Issue } from '../../../src/forge/forge.ts';
+import { issuesToPrd } from '../../../src/features/issues/forge/issues-to-prd.ts';
+import { parsePrd } from '../../../src/prd/parse-prd.ts';
 
 const SOURCE = { forge: 'github', project: 'acme/shop', label: 'halo' } as const;
 const PRIORITIES = ['halo:next', 'halo:p1'];

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { describeHolds, findIssueHold } from '../../../src/api/issues/select-issues.ts';
+import { describeHolds, findIssueHold } from '../../../src/features/issues/api/select-issues.ts';
 import type { RunState, StoryState } from '../../../src/core/run/state.ts';
 
 const NAMES = { label: 'halo' };

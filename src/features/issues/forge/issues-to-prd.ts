@@ -1,7 +1,7 @@
-import { formatIssueSource, type IssueSource } from '../core/issues/issue-source.ts';
-import type { PrdFile } from '../core/prd/prd.ts';
-import { safeLine, safeText } from '../core/text/safe-text.ts';
-import type { Issue } from './forge.ts';
+import { formatIssueSource, type IssueSource } from '../../../core/issues/issue-source.ts';
+import type { PrdFile } from '../../../core/prd/prd.ts';
+import { safeLine, safeText } from '../../../core/text/safe-text.ts';
+import type { Issue } from '../../../forge/forge.ts';
 
 const MAX_TITLE = 200;
 const MAX_BODY = 20_000;

@@ -1,21 +1,26 @@
 import { randomBytes } from 'node:crypto';
-import type { Config } from '../../config/config.ts';
-import type { Env } from '../../config/environment/host.ts';
-import { isDue } from '../../core/due.ts';
-import { toHaloError } from '../../core/failure/errors.ts';
-import { issueNumber, planReport, type IssueReport } from '../../core/issues/issue-report.ts';
-import type { IssueStatus } from '../../core/issues/issue-source.ts';
-import type { RunState, StoryState } from '../../core/run/state.ts';
-import { safeLine } from '../../core/text/safe-text.ts';
-import { ForgeLimited, waitAfter } from '../../forge/forge-client.ts';
-import type { Forge } from '../../forge/forge.ts';
-import { doubledDelay, ignore } from '../../lib/async.ts';
-import { failpoint } from '../../lib/failpoint.ts';
-import type { StoryQueue } from '../../queue/queue.ts';
-import { IssueReportFiles, type SentReports } from '../../store/forge-files.ts';
-import { liveOwnerOf } from '../run/run-ownership.ts';
-import type { WorkerContext } from '../worker-context.ts';
-import { openIssueSource, readIssueSettings, WORKER_PATIENCE, type ForgeContext } from './open-issue-source.ts';
+import type { Config } from '../../../config/config.ts';
+import type { Env } from '../../../config/environment/host.ts';
+import { isDue } from '../../../core/due.ts';
+import { toHaloError } from '../../../core/failure/errors.ts';
+import { issueNumber, planReport, type IssueReport } from '../core/issue-report.ts';
+import type { IssueStatus, PendingReports } from '../../../core/issues/issue-source.ts';
+import type { RunState, StoryState } from '../../../core/run/state.ts';
+import { safeLine } from '../../../core/text/safe-text.ts';
+import { ForgeLimited, waitAfter } from '../../../forge/forge-client.ts';
+import type { Forge } from '../../../forge/forge.ts';
+import { doubledDelay, ignore } from '../../../lib/async.ts';
+import { failpoint } from '../../../lib/failpoint.ts';
+import type { StoryQueue } from '../../../queue/queue.ts';
+import { IssueReportFiles, type SentReports } from '../../../store/forge-files.ts';
+import { liveOwnerOf } from '../../../worker/run/run-ownership.ts';
+import type { WorkerContext } from '../../../worker/worker-context.ts';
+import {
+  openIssueSource,
+  readIssueSettings,
+  WORKER_PATIENCE,
+  type ForgeContext,
+} from '../../../worker/network/forges.ts';
 
 const EVERY_MS = 5_000;
 const LEASE = 'issue-reporter';
@@ -232,16 +237,6 @@ export class IssueReporter {
   #journal(runId: string, { id: story, attempts: attempt }: StoryState, status: IssueStatus | 'closed') {
     return this.#context.store.append(runId, [{ type: 'issue.reported', story, attempt, status }]);
   }
-}
-
-/** The issues of a run that do not show its progress yet. */
-export interface PendingReports {
-  /** Ids of the stories. */
-  stories: string[];
-  /** Why the last report was not sent; absent if it was, or if none was tried yet. */
-  why?: string;
-  /** ISO 8601; with `why`. */
-  retryAt?: string;
 }
 
 /** Undefined if nothing waits, or if `issues.report` is not set. Throws CONFIG_INVALID. */

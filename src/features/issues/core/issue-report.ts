@@ -1,16 +1,6 @@
-import { PROGRESS } from '../run/progress.ts';
-import { needsPerson, type RunState, type StoryState } from '../run/state.ts';
-import type { IssueStatus } from './issue-source.ts';
-
-/** What was reported to an issue. */
-export interface SentReport {
-  status?: IssueStatus;
-  /** The marker of a comment that was being posted: whether the forge has it is unknown until it answers. */
-  posting?: string;
-  closed?: true;
-  /** The issue does not exist any more. */
-  gone?: true;
-}
+import { PROGRESS } from '../../../core/run/progress.ts';
+import { needsPerson, type RunState, type StoryState } from '../../../core/run/state.ts';
+import type { IssueStatus, SentReport } from '../../../core/issues/issue-source.ts';
 
 /** A change of one issue. */
 export interface IssueReport {

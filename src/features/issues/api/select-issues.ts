@@ -1,17 +1,17 @@
-import { isIn } from '../../core/run/progress.ts';
-import type { Config } from '../../config/config.ts';
-import { HaloError } from '../../core/failure/errors.ts';
-import { formatIssueSource, type IssueSource, type IssueStatus } from '../../core/issues/issue-source.ts';
-import { type RunState, currentDecision } from '../../core/run/state.ts';
-import { safeLine } from '../../core/text/safe-text.ts';
-import type { Forge, Issue } from '../../forge/forge.ts';
-import { mapConcurrent } from '../../lib/async.ts';
-import type { IssueRuns } from '../../store/forge-files.ts';
-import type { Store } from '../../store/store.ts';
-import { openIssueSource } from '../../worker/issues/open-issue-source.ts';
-import type { SubmitContext } from '../submit/submit-context.ts';
-import { issueNumber, statusLabels } from '../../core/issues/issue-report.ts';
-import { listSome } from '../../lib/text.ts';
+import { isIn } from '../../../core/run/progress.ts';
+import type { Config } from '../../../config/config.ts';
+import { HaloError } from '../../../core/failure/errors.ts';
+import { formatIssueSource, type IssueSource, type IssueStatus } from '../../../core/issues/issue-source.ts';
+import { type RunState, currentDecision } from '../../../core/run/state.ts';
+import { safeLine } from '../../../core/text/safe-text.ts';
+import type { Forge, Issue } from '../../../forge/forge.ts';
+import { mapConcurrent } from '../../../lib/async.ts';
+import type { IssueRuns } from '../../../store/forge-files.ts';
+import type { Store } from '../../../store/store.ts';
+import { openIssueSource } from '../../../worker/network/forges.ts';
+import type { SubmitContext } from '../../../api/submit/submit-context.ts';
+import { issueNumber, statusLabels } from '../core/issue-report.ts';
+import { listSome } from '../../../lib/text.ts';
 
 const MAX_READS = 8;
 

@@ -1,18 +1,20 @@
-import { findPushTarget } from '../../core/pulls/forge-project.ts';
-import { formatIssueSource, parseIssueSource, type IssueSource } from '../../core/issues/issue-source.ts';
-import { HaloError } from '../../core/failure/errors.ts';
-import type { PrdFile } from '../../core/prd/prd.ts';
-import { issuesToPrd, priorityLabels } from '../../forge/issues-to-prd.ts';
-import type { Config } from '../../config/config.ts';
-import type { Issue } from '../../forge/forge.ts';
-import { findOriginUrl } from '../../git/repository/inspect-repo.ts';
-import { isUrl, parseRemote } from '../../git/repository/repo-url.ts';
-import { IssueRuns } from '../../store/forge-files.ts';
-import { readForges, readIssueSettings } from '../../worker/issues/open-issue-source.ts';
-import type { BatchRequest, IssuesRequest, Submitted } from '../operations/schemas.ts';
-import { submitOnce } from '../submit/idempotent-submit.ts';
-import type { SubmitContext } from '../submit/submit-context.ts';
-import { submitBatch } from '../submit/submit-runs.ts';
+import { findPushTarget } from '../../../core/pulls/forge-project.ts';
+import { formatIssueSource, parseIssueSource, type IssueSource } from '../../../core/issues/issue-source.ts';
+import { HaloError } from '../../../core/failure/errors.ts';
+import type { PrdFile } from '../../../core/prd/prd.ts';
+import { issuesToPrd, priorityLabels } from '../forge/issues-to-prd.ts';
+import type { Config } from '../../../config/config.ts';
+import type { Issue } from '../../../forge/forge.ts';
+import { findOriginUrl } from '../../../git/repository/inspect-repo.ts';
+import { isUrl, parseRemote } from '../../../git/repository/repo-url.ts';
+import { IssueRuns } from '../../../store/forge-files.ts';
+import { openStore } from '../../../store/store.ts';
+import { readForges, readIssueSettings } from '../../../worker/network/forges.ts';
+import type { BatchRequest, Submitted } from '../../../api/operations/schemas.ts';
+import { submitOnce } from '../../../api/submit/idempotent-submit.ts';
+import type { SubmitContext } from '../../../api/submit/submit-context.ts';
+import { submitBatch } from '../../../api/submit/submit-runs.ts';
+import type { IssuesRequest } from './issues-request.ts';
 import { selectIssues } from './select-issues.ts';
 
 /**
@@ -48,9 +50,10 @@ export async function submitIssues(
 
 /** The issues that a submit would work on, as a PRD, and which ones it would leave out. Throws what a submit throws. */
 export async function previewIssues(
-  context: Pick<SubmitContext, 'host' | 'env' | 'masker' | 'store'>,
+  from: Pick<SubmitContext, 'host' | 'env' | 'masker'>,
   { source: text, label, repo, again = false }: Pick<IssuesRequest, 'source' | 'label' | 'repo' | 'again'>,
 ): Promise<{ prd: PrdFile; notes: string[] }> {
+  const context = { ...from, store: openStore(from.host.home, { transcribe: () => [], masker: from.masker }) };
   const { issues, settings, runs } = await openSource(context, { text, label, repo });
   return runs.exclusively(async () => {
     const { found, notes } = await selectIssues(context, { issues, runs, settings, again });
