@@ -32,7 +32,7 @@ const TOKEN = 'FORGE_TOKEN';
 const MODULES = {
   armFailpoints: 'lib/failpoint',
   connectRedis: 'queue/redis/connect-redis',
-  IssueReporter: 'worker/issues/issue-reporter',
+  IssueReporter: 'features/issues/worker/issue-reporter',
   openMasker: 'lib/secrets/masker',
   openQueue: 'queue/queue',
   openStore: 'store/store',

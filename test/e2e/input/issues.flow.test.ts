@@ -149,7 +149,7 @@ describe('reports to issues', () => {
   });
 });
 
-// The faults of a forge are in test/worker/issues and test/chaos.
+// The faults of a forge are in test/features/issues and test/chaos.
 describe('reports that fail', skipFor(belowFull()), () => {
   it(
     'are completed by the next worker, without a second comment, after kill -9 while the forge takes one',
