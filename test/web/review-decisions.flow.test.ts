@@ -29,6 +29,8 @@ describe('a decision of a review', skipFor(!hasChromium && 'chromium is missing'
     await show('run/failed01/diff', 'Review failed01');
     await page.getByText('The run ended with ATTEMPTS_EXHAUSTED.').waitFor();
     await page.getByText('No story of this run has passed.').waitFor();
+    const link = page.getByRole('link', { name: 'Diff of attempt 1 at US-001' });
+    expect(await link.getAttribute('href')).toBe('#/run/failed01/story/US-001/attempt/1/diff');
     expect(await page.locator('main').innerText()).toContain('US-001 failed twice.');
     expect(await page.locator('.fact, main .good, [role=alert]').count()).toBe(0);
     expect(await decisions().count()).toBe(0);

@@ -122,6 +122,8 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
     await page.getByRole('link', { name: 'Compare' }).click();
     await page.getByRole('row', { name: 'Input tokens differs 12,000 24,000' }).waitFor();
     await page.getByRole('row', { name: 'src/coupon.ts differs +1 −0 +2 −0' }).waitFor();
+    const groups = await page.locator('.compare .group').allInnerTexts();
+    expect(groups.slice(0, 2).map((each) => each.toLowerCase())).toEqual(['result', 'files']);
     expect(await page.getByRole('row', { name: /^npm test/ }).innerText()).not.toContain('differs');
     await page.getByLabel('First attempt').selectOption('Attempt 2');
     await page.waitForURL(/compare\/2\/2$/);

@@ -28,7 +28,10 @@ describe('the screen Submit', skipFor(!hasChromium && 'chromium is missing'), ()
 
   it('reads a file that is dropped on it, and inserts an example', async () => {
     await show('submit', 'Submit');
-    await page.getByRole('button', { name: 'Insert an example' }).click();
+    await page.getByRole('button', { name: 'Insert an example in Markdown' }).click();
+    await page.getByText('Sum up the cart').waitFor();
+    await page.getByLabel('PRD', { exact: true }).fill('');
+    await page.getByRole('button', { name: 'Insert an example in JSON' }).click();
     await page.getByText('Sum up the cart').waitFor();
     const data = await page.evaluateHandle(
       `(() => { const data = new DataTransfer(); data.items.add(new File([${JSON.stringify(PRD)}], 'shop.json')); return data; })()`,

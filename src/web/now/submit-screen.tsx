@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Submitted } from '../../api/operations/schemas.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import type { Prd } from '../../core/prd/prd.ts';
-import { MARKDOWN_EXAMPLE } from '../../core/prd/prd-examples.ts';
+import { JSON_EXAMPLE, MARKDOWN_EXAMPLE } from '../../core/prd/prd-examples.ts';
 import { keep, readKept } from '../page/browser-storage.ts';
 import { EmptyState, mayDo, Problem, type Person } from '../page/page-parts.tsx';
 import { callServer, RequestFailed, toRequestFailed } from '../page/read-server.ts';
@@ -25,7 +25,10 @@ interface Draft {
 const EMPTY: Draft = { path: 'prd', text: '', repo: '', chosen: [], options: NO_OPTIONS };
 const KEY = 'halo-submit';
 /** A name with the ending of its format. */
-const EXAMPLE_PATH = 'prd.md';
+const EXAMPLES = [
+  { format: 'JSON', path: 'prd.json', text: JSON.stringify(JSON.parse(JSON_EXAMPLE), null, 2) },
+  { format: 'Markdown', path: 'prd.md', text: MARKDOWN_EXAMPLE },
+];
 
 interface SubmitProps {
   person: Person;
@@ -78,11 +81,12 @@ function SubmitForm({ runs }: Pick<SubmitProps, 'runs'>): JSX.Element {
         <div>
           <div class="line field-head">
             <label for="prd">PRD</label>
-            {text.trim() === '' && (
-              <button type="button" class="link" onClick={() => change({ path: EXAMPLE_PATH, text: MARKDOWN_EXAMPLE })}>
-                Insert an example
-              </button>
-            )}
+            {text.trim() === '' &&
+              EXAMPLES.map(({ format, path, text }) => (
+                <button key={format} type="button" class="link" onClick={() => change({ path, text })}>
+                  Insert an example in {format}
+                </button>
+              ))}
           </div>
           <textarea
             id="prd"

@@ -162,8 +162,11 @@ export function askAboutFlags(
   const flags = listFlags(changes);
   if (flags.length === 0) return undefined;
   const lines = flags.map(({ flag, text }) => `${FLAG_NAMES[flag]}: ${safeText(text)}`);
+  if (verb === 'Approve') lines.push(AFTER_APPROVAL);
   return [`${verb} ${safeText(what)} with what halo flags in it?`, ...lines].join('\n');
 }
+
+const AFTER_APPROVAL = 'An approved commit goes on the branch of its run. Your branch moves only when the run lands.';
 
 const FLAG_NAMES: Record<Flag, string> = {
   secret: 'Possible secret',
@@ -204,12 +207,12 @@ export function askToReject(runId: string, story: string | undefined, commit = '
 export function describeApproval(result: StoryDecisionResult | RunDecisionResult): string {
   if ('runId' in result)
     return result.landed === undefined
-      ? 'The run is approved.'
+      ? 'The run is approved. It is not on your branch until it lands.'
       : `The run is approved. ${describeLanding(result.landed)}`;
   const { story, commit, landed } = result;
   return landed
-    ? `${story} is approved, and ${commit.slice(0, 7)} is on the branch of the run.`
-    : `${story} is approved. A worker merges ${commit.slice(0, 7)} with what landed in the meantime.`;
+    ? `${story} is approved: ${commit.slice(0, 7)} is on the branch of the run, and not on yours until the run lands.`
+    : `${story} is approved. A worker merges ${commit.slice(0, 7)} onto the stories that passed in the meantime.`;
 }
 
 function describePull({ pull }: RequestedPull): string {

@@ -4,8 +4,10 @@ import { PROGRESS } from '../../core/run/progress.ts';
 import { isQuestion } from '../../core/run/questions.ts';
 import { isUnchanged, needsPerson, type RunState, type StoryState } from '../../core/run/state.ts';
 import { safeText } from '../../core/text/safe-text.ts';
+import { storyToShow } from '../../view/facts.ts';
 import { ClockTime } from '../page/clock-time.tsx';
 import { EmptyState } from '../page/page-parts.tsx';
+import { storyAddress } from '../page/read-server.ts';
 
 /** Why a run or story has nothing to review; undefined: its diff can be read. */
 export function describeNothing(state: RunState, story: StoryState | undefined): string | undefined {
@@ -33,10 +35,18 @@ export function OutcomeNotice({
 }): JSX.Element | null {
   const outcome = story === undefined ? outcomeOfRun(state) : outcomeOfStory(story);
   if (outcome === undefined) return null;
+  const failed = story ?? storyToShow(state);
   return (
     <div class={`notice ${outcome.tone}`}>
       <strong>{safeText(outcome.title)}</strong>
       {outcome.text !== undefined && <p>{safeText(outcome.text)}</p>}
+      {failed !== undefined && outcome.tone === 'bad' && failed.attempts > 0 && (
+        <p>
+          <a href={`${storyAddress(state.runId, failed.id, failed.attempts)}/diff`}>
+            Diff of attempt {failed.attempts} at {safeText(failed.id)}
+          </a>
+        </p>
+      )}
     </div>
   );
 }

@@ -31,11 +31,9 @@ export function CompareAttempts({ journal, run, view, story, attempts, numbers }
   if (left === undefined || right === undefined) return <EmptyState title="There is no such attempt." />;
   const chosen: AttemptPair = [left, right];
   const files = changes.flatMap(({ value }) => (value === undefined ? [] : [value.files]));
-  const rows = [
-    ...compareFacts(journal, chosen, run.status !== 'ended'),
-    // A file that is missing in an unknown diff is not an unchanged file.
-    ...(files.length === changes.length ? compareFiles(files) : []),
-  ];
+  const [results, others] = compareFacts(journal, chosen, run.status !== 'ended');
+  // A file that is missing in an unknown diff is not an unchanged file.
+  const rows = [...results, ...(files.length === changes.length ? compareFiles(files) : []), ...others];
   const address = storyAddress(run.runId, story.id);
   return (
     <>

@@ -36,8 +36,12 @@ interface NamedPart {
   file?: PatchFile;
 }
 
-/** What the journal of a run says about two attempts. */
-export function compareFacts(journal: RunJournal, pair: AttemptPair, isOpen: boolean): ComparedRow[] {
+/** What the journal of a run says about two attempts: how they ended, and their phases, commands and usage. */
+export function compareFacts(
+  journal: RunJournal,
+  pair: AttemptPair,
+  isOpen: boolean,
+): [results: ComparedRow[], others: ComparedRow[]] {
   const both = (text: (attempt: AttemptRecord) => string) => pair.map(text) as [string, string];
   const result = (name: string, text: (attempt: AttemptRecord) => string): ComparedRow => ({
     group: 'Result',
@@ -50,7 +54,7 @@ export function compareFacts(journal: RunJournal, pair: AttemptPair, isOpen: boo
     texts: both((each) => text(sumUsage(each.usage))),
   });
   const phases = [...new Set(pair.flatMap((each) => each.phases.map(({ phase }) => phase)))];
-  return [
+  const results: ComparedRow[] = [
     result('Verdict', (each) => `${attemptWords(each, isOpen).mark} ${attemptWords(each, isOpen).text}`),
     result('Why', ({ end }) => end?.summary ?? '–'),
     { ...result('Started', ({ startedAt }) => formatClock(startedAt)), isTime: true },
@@ -60,6 +64,8 @@ export function compareFacts(journal: RunJournal, pair: AttemptPair, isOpen: boo
     },
     result('Agent', ({ agent }) => [agent?.agent, agent?.model].filter(Boolean).join(' ') || '–'),
     result('Base', ({ base }) => base.slice(0, 10)),
+  ];
+  const others: ComparedRow[] = [
     ...phases.map((phase): ComparedRow => ({
       group: 'Phases',
       name: phase,
@@ -75,6 +81,7 @@ export function compareFacts(journal: RunJournal, pair: AttemptPair, isOpen: boo
     usage('Output tokens', ({ outputTokens }) => outputTokens.toLocaleString('en')),
     usage('Cost', ({ costUsd }) => (costUsd === undefined ? '–' : formatUsd(costUsd))),
   ];
+  return [results, others];
 }
 
 /** The commands of an attempt, with links to their logs. */
