@@ -219,6 +219,10 @@ describe('completion', () => {
     expect(await complete('run', '-c', 'retry.att')).toEqual(['retry.attempts=']);
     expect(await complete('config', 'show', 'limits.mem')).toEqual(['limits.memory']);
     expect(await complete('submit', '--after', '')).toEqual(['0bbb', '0aaa']);
+    expect(await complete('run', '--agent=co')).toEqual(['--agent=codex', '--agent=command']);
+    // As bash splits it.
+    expect(await complete('run', '--agent', '=', 'co')).toEqual(['codex', 'command']);
+    expect(await complete('run', '--agent', '=')).toEqual([...AGENT_IDS]);
   });
 
   it('leaves files and free values to the shell', async () => {

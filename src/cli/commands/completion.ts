@@ -49,6 +49,15 @@ _halo() {
 compdef _halo halo
 `,
   fish: String.raw`# halo completion for fish: halo completion fish | source
-complete -c halo -a '(halo __complete (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'
+function __halo_complete
+  set -l words (commandline -opc)
+  set -l found (halo __complete $words[2..-1] (commandline -ct) 2>/dev/null)
+  if set -q found[1]
+    printf '%s\n' $found
+  else
+    __fish_complete_path (commandline -ct)
+  end
+end
+complete -c halo -f -a '(__halo_complete)'
 `,
 };

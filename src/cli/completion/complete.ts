@@ -14,15 +14,23 @@ interface Completion {
  * expected.
  */
 export async function complete(words: string[], cli: Cli): Promise<number> {
-  const current = words.at(-1) ?? '';
-  const before = words.slice(0, -1);
+  const { before, current, prefix } = splitWords(words);
   const found = await findCompletions(before, current, cli).catch(() => []);
   await cli.print(
     ...found
       .filter(({ word }) => word.startsWith(current) && PLAIN.test(word))
-      .map(({ word, meaning }) => `${word}\t${safeLine(meaning)}`),
+      .map(({ word, meaning }) => `${prefix}${word}\t${safeLine(meaning)}`),
   );
   return 0;
+}
+
+/** The words before the one to complete, which may be the value in `--option=value`; bash splits that into three words. */
+function splitWords(words: readonly string[]): { before: string[]; current: string; prefix: string } {
+  const [before, current] = [words.slice(0, -1), words.at(-1) ?? ''];
+  const [, option, value = ''] = /^(--[\w-]+)=(.*)$/.exec(current) ?? [];
+  if (option !== undefined) return { before: [...before, option], current: value, prefix: `${option}=` };
+  if (before.at(-1) === '=') return { before: before.slice(0, -1), current, prefix: '' };
+  return { before, current: current === '=' ? '' : current, prefix: '' };
 }
 
 /** The shell inserts a word unquoted: one with a blank, quote or dollar sign would be interpreted. */
