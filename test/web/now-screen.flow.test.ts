@@ -97,6 +97,9 @@ describe('the screen Now', skipFor(!hasChromium && 'chromium is missing'), () =>
     await page.getByText('50 of 102 runs').waitFor();
     await page.getByLabel('Find runs').fill(older);
     await page.getByText('1 of 1 run').waitFor();
+    await page.getByRole('button', { name: 'Last 7 days' }).click();
+    await page.waitForURL(/from=\d{4}-\d\d-\d\d$/);
+    await page.getByLabel('From').fill('');
     await page.getByLabel('Find runs').fill(open);
     await page.locator('main .run-list').getByText(open).waitFor();
     await page.getByText('1 of 1 run').waitFor();

@@ -9,7 +9,16 @@ import { isWorking } from '../../view/story-words.ts';
 import { EmptyState, Problem, type Person } from '../page/page-parts.tsx';
 import { readJson, useLoaded } from '../page/read-server.ts';
 import { useOlderRuns } from './older-runs.ts';
-import { isActive, isFiltered, isListed, SHOWN, useRunFilter, type RunFilter, type Shown } from './run-filter.ts';
+import {
+  dayBefore,
+  isActive,
+  isFiltered,
+  isListed,
+  SHOWN,
+  useRunFilter,
+  type RunFilter,
+  type Shown,
+} from './run-filter.ts';
 import { RunRow } from './run-row.tsx';
 import { MissingWorker, WorkerList } from './worker-list.tsx';
 
@@ -151,6 +160,9 @@ function FilterBar({ filter, onChange }: { filter: RunFilter; onChange: (next: P
         to{' '}
         <input type="date" value={filter.to} onInput={({ currentTarget }) => onChange({ to: currentTarget.value })} />
       </label>
+      <button type="button" onClick={() => onChange({ from: dayBefore(6), to: '' })}>
+        Last 7 days
+      </button>
       {isFiltered(filter) && (
         <button type="button" onClick={() => onChange({ shown: 'all', find: '', from: '', to: '' })}>
           Clear

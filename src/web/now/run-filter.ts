@@ -82,6 +82,14 @@ function periodOf({ from, to }: RunFilter): { since?: string; until?: string } {
   return { ...(since !== undefined && { since }), ...(until !== undefined && { until }) };
 }
 
+/** The day so many days before today, as `YYYY-MM-DD` in the time zone of the browser. */
+export function dayBefore(days: number): string {
+  const day = new Date();
+  day.setDate(day.getDate() - days);
+  const parts = [day.getFullYear(), day.getMonth() + 1, day.getDate()];
+  return parts.map((part) => String(part).padStart(2, '0')).join('-');
+}
+
 /** When a day begins, or one of those after it, in the time zone of the browser; undefined if it is not a day. */
 function startOf(day: string, later: number): string | undefined {
   const start = new Date(`${day}T00:00`);
