@@ -89,7 +89,7 @@ Exit codes:
 See also: halo submit, halo status, halo land`;
 
 async function run(given: string | undefined, flags: Flags, cli: Cli): Promise<void> {
-  cli.sayWhenEnded('stopped before the run was created');
+  cli.sayWhenEnded(`stopped before the run ${flags.resume === undefined ? 'was created' : 'continued'}`);
   const json = flags.json === true;
   const repo = repoSource(cli.cwd, flags.repo);
   const source = chooseSource(flags, { 'a PRD': given, '--prd': flags.prd, '--resume': flags.resume });
