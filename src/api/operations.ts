@@ -3,7 +3,7 @@ import { controlOperations } from './operations/control.ts';
 import { logOperations } from './operations/logs.ts';
 import { notifyOperations } from '../features/notifications/api/operations.ts';
 import { prdOperations } from './operations/prds.ts';
-import { reportOperations } from './operations/reports.ts';
+import { reportOperations } from '../features/reports/api/operations.ts';
 import { runOperations } from './operations/runs.ts';
 import { descriptionOperations, serverOperations } from './operations/server.ts';
 import { submitOperations } from './operations/submit.ts';

@@ -49,12 +49,16 @@ const GROUPS: Record<string, readonly Omit<Entry, 'heading'>[]> = {
     { name: 'diff', summary: 'show what a run changed', load: () => import('./commands/diff.ts') },
     { name: 'batch', summary: 'show the runs of one submit', load: () => import('./commands/batch.ts') },
     { name: 'network', summary: 'list the network requests of a run', load: () => import('./commands/network.ts') },
-    { name: 'cost', summary: 'show tokens and costs over all runs', load: () => import('./commands/cost.ts') },
-    { name: 'errors', summary: 'list failures over all runs', load: () => import('./commands/errors.ts') },
+    {
+      name: 'cost',
+      summary: 'show tokens and costs over all runs',
+      load: () => import('../features/reports/cli/cost.ts'),
+    },
+    { name: 'errors', summary: 'list failures over all runs', load: () => import('../features/reports/cli/errors.ts') },
     {
       name: 'audit',
       summary: 'list decisions, landings and results over all runs',
-      load: () => import('./commands/audit.ts'),
+      load: () => import('../features/reports/cli/audit.ts'),
     },
   ],
   'Review and land:': [

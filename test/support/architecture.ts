@@ -49,11 +49,14 @@ export const JOINS = [
   'api/doctor/diagnose.ts',
   'api/joined.ts',
   'api/operations.ts',
+  'cli/commands/top.ts',
   'cli/options/story-sources.ts',
   'cli/program.ts',
   'config/schema/halo-toml.ts',
   'prd/dialect-registry.ts',
-  'web/reports/settings-screen.tsx',
+  'web/page/dashboard.tsx',
+  'web/page/screens.ts',
+  'web/settings/settings-screen.tsx',
   'worker/joined.ts',
 ];
 

@@ -98,7 +98,7 @@ export const prdOperations = {
       const [{ validatePrd }, { readInTurn }, { readSamples }, { estimateStories }, repoUrl] = await Promise.all([
         import('../repository/prd-rules.ts'),
         import('../access/read-in-turn.ts'),
-        import('../reports/read-samples.ts'),
+        import('../runs/read-samples.ts'),
         import('../../core/report/estimate.ts'),
         import('../../git/repository/repo-url.ts'),
       ]);

@@ -5,7 +5,7 @@ import type { RunState } from '../../core/run/state.ts';
 import type { RunCatalog } from '../../store/run-catalog.ts';
 import type { RunQuery } from '../../store/run/run-list.ts';
 import { defined } from '../../lib/guards.ts';
-import type { UnreadableRun } from '../reports/read-reports.ts';
+import type { UnreadableRun } from './read-report-of.ts';
 
 /** A run among all others. */
 export interface ListedRun extends RunState {

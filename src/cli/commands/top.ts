@@ -1,6 +1,7 @@
 import { stripCredentials } from '../../core/text/address-credentials.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { Cli, Define } from '../cli.ts';
+import { readCosts } from '../../features/reports/cli/read-costs.ts';
 import { openPrdFiles } from '../prds/open-prd-files.ts';
 
 export const define: Define = (command, cli) => {
@@ -38,6 +39,7 @@ async function top(cli: Cli): Promise<void> {
       operations,
       prds: openPrdFiles(cli),
       listSettings: listRunSettings,
+      readCosts,
       screen,
       paint,
       where: apiUrl === undefined ? home : stripCredentials(apiUrl),

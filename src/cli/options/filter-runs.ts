@@ -1,6 +1,5 @@
 import { InvalidArgumentError, type Command } from 'commander';
-import type { ReportQuery } from '../../api/operations/reports.ts';
-import type { UnreadableRun } from '../../api/reports/read-reports.ts';
+import type { UnreadableRun } from '../../api/runs/read-report-of.ts';
 import type { ListedRun, ListQuery } from '../../api/runs/limited-runs.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { STOP_REASONS } from '../../core/failure/stop-reason.ts';
@@ -149,24 +148,6 @@ function lastTime(text: string, now: Date): Date | undefined {
 export function parseLineCount(text: string): number {
   if (/^[0-9]{1,7}$/.test(text)) return Number(text);
   throw new InvalidArgumentError('It must be a number of lines from 0 to 9999999.');
-}
-
-/** Options of commands that report over all runs. */
-export interface ReportFlags {
-  run?: string;
-  since?: string;
-  json?: true;
-}
-
-export function addReportScope(command: Command): Command {
-  return command
-    .option('--run <id>', 'only this run, by a unique part of its id')
-    .option('--since <time>', `only what happened after ${SINCE}`);
-}
-
-/** The query of these options. Throws USAGE for a time that it cannot read. */
-export function reportScope({ run, since }: Omit<ReportFlags, 'json'>): ReportQuery {
-  return { run, since: since === undefined ? undefined : parseSince(since, new Date()) };
 }
 
 /** Names the runs that a report lacks on stderr. */

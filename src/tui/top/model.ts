@@ -1,9 +1,9 @@
+import type { Usage } from '../../core/agent.ts';
 import type { BreakerView, WorkerView } from '../../api/operations/schemas.ts';
 import type { RunView } from '../../api/operations/runs.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import type { Unconfirmed } from '../../core/failure/errors.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
-import type { CostReport } from '../../core/report/cost-report.ts';
 import type { Tone } from '../../core/transcript/transcript-line.ts';
 import type { ReadDiff } from '../diff/read-diff.ts';
 import type { Action } from './actions.ts';
@@ -75,6 +75,12 @@ export interface Failure {
 export type RunSetting = readonly [key: string, value: string];
 
 /** The data that views show; each part is read from one operation. */
+/** What attempts used, by the day (UTC), and in total. */
+export interface DailyCosts {
+  rows: readonly { key: string; usage: Usage }[];
+  total: { usage: Usage };
+}
+
 export type TopSource = 'runs' | 'workers' | 'breakers' | 'costs' | 'run' | 'view' | 'diff' | 'prds';
 
 /** Everything that a frame depends on. */
@@ -94,7 +100,7 @@ export interface TopState {
   /** The breakers of repositories and providers that are not closed. */
   breakers?: readonly BreakerView[];
   /** The costs of all attempts, grouped by day. */
-  costs?: CostReport;
+  costs?: DailyCosts;
   prds?: ListedPrds;
   run?: FollowedRun;
   /** The last answer about the run, for what its events do not contain. */
@@ -123,7 +129,7 @@ export type TopEvent =
   | { type: 'listed'; runs: readonly ListedRun[]; older: number }
   | { type: 'workers-listed'; workers: readonly WorkerView[] }
   | { type: 'breakers-listed'; breakers: readonly BreakerView[] }
-  | { type: 'costs-reported'; costs: CostReport }
+  | { type: 'costs-reported'; costs: DailyCosts }
   | { type: 'prds-listed'; prds: ListedPrds }
   | { type: 'viewed'; view: RunView; settings: readonly RunSetting[] }
   | { type: 'followed'; runId: string; events: readonly JournalEvent[] }

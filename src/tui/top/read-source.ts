@@ -3,7 +3,7 @@ import { toHaloError } from '../../core/failure/errors.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import { sleep } from '../../lib/async.ts';
 import { readDiff } from '../diff/read-diff.ts';
-import type { RunSetting, TopSource, TopEvent } from './model.ts';
+import type { DailyCosts, RunSetting, TopSource, TopEvent } from './model.ts';
 import type { PrdFiles } from './prds/prd-files.ts';
 
 interface NeededSource {
@@ -18,6 +18,8 @@ interface Reader {
   prds: PrdFiles;
   /** The settings of a run by their keys. */
   listSettings: (config: unknown) => readonly RunSetting[];
+  /** The costs of all attempts, grouped by day. */
+  readCosts?: ((operations: Operations) => Promise<DailyCosts>) | undefined;
   emit: (event: TopEvent) => void;
   signal: AbortSignal;
 }
@@ -53,7 +55,7 @@ export async function readSource(operations: Operations, needed: NeededSource, r
 async function read(
   operations: Operations,
   needed: NeededSource,
-  { prds, listSettings, emit, signal }: Reader,
+  { prds, listSettings, readCosts, emit, signal }: Reader,
 ): Promise<void> {
   const { source, runId = '', story } = needed;
   switch (source) {
@@ -73,9 +75,8 @@ async function read(
     case 'prds':
       return poll(VIEW_MS, signal, async () => emit({ type: 'prds-listed', prds: await prds.list() }));
     case 'costs':
-      return poll(VIEW_MS, signal, async () =>
-        emit({ type: 'costs-reported', costs: await operations.reportCosts({ by: 'day' }) }),
-      );
+      if (readCosts === undefined) return;
+      return poll(VIEW_MS, signal, async () => emit({ type: 'costs-reported', costs: await readCosts(operations) }));
     case 'view':
       return poll(VIEW_MS, signal, async () => {
         const view = await operations.getRun({ runId });

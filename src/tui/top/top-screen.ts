@@ -6,7 +6,7 @@ import { executeAction, isPrdAction, type Action } from './actions.ts';
 import { executePrdAction } from './prds/prd-actions.ts';
 import type { PrdFiles } from './prds/prd-files.ts';
 import { frameOf } from './frame.ts';
-import { neededSources, openState, type RunSetting, type TopEvent, type TopState } from './model.ts';
+import { neededSources, openState, type DailyCosts, type RunSetting, type TopEvent, type TopState } from './model.ts';
 import { readSource } from './read-source.ts';
 import { update } from './update.ts';
 
@@ -15,6 +15,8 @@ export interface TopOptions {
   prds: PrdFiles;
   /** The settings of a run by their keys. */
   listSettings: (config: unknown) => readonly RunSetting[];
+  /** The costs of all attempts, grouped by day; absent: the view of spending stays empty. */
+  readCosts?: (operations: Operations) => Promise<DailyCosts>;
   screen: Screen;
   paint: Paint;
   /** Where the runs are: a folder or a URL. */
@@ -135,6 +137,7 @@ export class TopScreen {
         {
           prds: this.#options.prds,
           listSettings: this.#options.listSettings,
+          readCosts: this.#options.readCosts,
           emit,
           signal: stop.signal,
         },

@@ -16,9 +16,9 @@ import { openEvents } from './read-events.ts';
 import { RequestFailed } from './read-server.ts';
 import { ReviewScreen } from '../review/review-screen.tsx';
 import { RunScreen } from '../run/run-screen.tsx';
-import { FailuresScreen } from '../reports/failures-screen.tsx';
-import { SpendScreen } from '../reports/spend-screen.tsx';
-import { SettingsScreen } from '../reports/settings-screen.tsx';
+import { FailuresScreen } from '../../features/reports/web/failures-screen.tsx';
+import { SpendScreen } from '../../features/reports/web/spend-screen.tsx';
+import { SettingsScreen } from '../settings/settings-screen.tsx';
 import { SubmitScreen } from '../now/submit-screen.tsx';
 
 /** The whole page. The part of the address after `#` names the screen. */

@@ -1,11 +1,12 @@
+import { FAILURES, SPEND } from '../../features/reports/web/screens.ts';
 import { ACTION_KEYS, SCREEN_KEYS } from '../../view/action-keys.ts';
 
 /** The screens of the navigation, with their keys. */
 export const SCREENS = [
   { path: '', key: SCREEN_KEYS.runs, name: 'Now' },
   { path: 'inbox', key: SCREEN_KEYS.inbox, name: 'Inbox' },
-  { path: 'spend', key: SCREEN_KEYS.spend, name: 'Spend' },
-  { path: 'failures', key: SCREEN_KEYS.failures, name: 'Failures' },
+  SPEND,
+  FAILURES,
   { path: 'submit', key: SCREEN_KEYS.prds, name: 'Submit' },
   { path: 'settings', key: SCREEN_KEYS.settings, name: 'Settings' },
 ] as const;

@@ -4,7 +4,7 @@ import { attemptMs, foldAttempts, totalUsage } from '../../../src/core/journal/a
 import type { JournalEntry, JournalEvent } from '../../../src/core/journal/events.ts';
 import { foldRun } from '../../../src/core/journal/fold-run.ts';
 import { countEvents, noTotals, type CountedRun } from '../../../src/features/telemetry/core/metric-totals.ts';
-import { CostReader, groupCosts } from '../../../src/core/report/cost-report.ts';
+import { CostReader, groupCosts } from '../../../src/features/reports/core/cost-report.ts';
 import { historyText } from '../../../src/core/report/history.ts';
 import { summarizeRun } from '../../../src/core/report/run-summary.ts';
 import { effortsOf } from '../../../src/core/report/story-samples.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { toExposition } from '../../../src/features/telemetry/core/exposition.ts';
 import { countEvents, modelLabels, noTotals } from '../../../src/features/telemetry/core/metric-totals.ts';
-import { CostReader } from '../../../src/core/report/cost-report.ts';
+import { CostReader } from '../../../src/features/reports/core/cost-report.ts';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { created, failed, journalOf, passed } from '../../support/journal.ts';
 

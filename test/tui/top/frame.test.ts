@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { RunView } from '../../../src/api/operations/runs.ts';
 import type { ListedRun } from '../../../src/api/runs/limited-runs.ts';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
-import { groupCosts } from '../../../src/core/report/cost-report.ts';
+import { groupCosts } from '../../../src/features/reports/core/cost-report.ts';
 import { stringWidth } from '../../../src/lib/string-width.ts';
 import { readDiff } from '../../../src/tui/diff/read-diff.ts';
 import { paintColor } from '../../../src/tui/paint.ts';
