@@ -11,7 +11,7 @@ import {
   type TokenRecord,
   type UsedToken,
 } from '../../store/access/user-files.ts';
-import { REMOTE_USER, TOKEN_HOLDER, USER_NAME } from '../submit/user-name.ts';
+import { TOKEN_HOLDER, USER_NAME } from '../submit/user-name.ts';
 import { hashToken, idOfToken, makeAccessToken } from './access-token.ts';
 
 /** A user with their tokens, as shown to administrators. */
@@ -44,9 +44,6 @@ interface ChangedBy {
   by: string;
   now: Date;
 }
-
-/** The names of a caller with the token of the server, and of a submit over HTTP that names no user. */
-const RESERVED: readonly string[] = [TOKEN_HOLDER, REMOTE_USER];
 
 /** Changes users and their tokens, and records each change in the access log. */
 export class Users {
@@ -90,7 +87,7 @@ export class Users {
       throw new HaloError('USAGE', `${JSON.stringify(name)} is not a valid user name.`, {
         hint: 'Use up to 64 letters, digits and the characters . @ + - _.',
       });
-    if (RESERVED.includes(name))
+    if (name === TOKEN_HOLDER)
       throw new HaloError('USAGE', `Journals use the name ${name} for requests with the token of the server.`, {
         hint: 'Choose another name.',
       });

@@ -68,7 +68,7 @@ export const submitOptions = (z: Zod) => ({
     .describe('Ids of the only stories to run; all by default.'),
   dryRun: z.boolean().optional().describe('Agents only describe what they would change; nothing lands.'),
   key: z.string().min(1).optional().describe('Submits with the same key create their runs once.'),
-  user: z.string().regex(USER_NAME).optional().describe('Who submits; `api` by default.'),
+  user: z.string().regex(USER_NAME).optional().describe('Who submits; `api-token` by default.'),
 });
 
 /** Options of all runs of a submit; not all of them can be in a request. */

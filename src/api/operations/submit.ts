@@ -14,7 +14,7 @@ import {
 import { RIGHTS, rightsOf, type Right } from '../../core/access/access.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { defined } from '../../lib/guards.ts';
-import { REMOTE_USER } from '../submit/user-name.ts';
+import { TOKEN_HOLDER } from '../submit/user-name.ts';
 
 export const submitOperations = {
   submit: operation({
@@ -96,7 +96,7 @@ export async function requestedOptions(
   return {
     ...rest,
     ...defined({ key }),
-    ...{ profile, user: caller?.name ?? rest.user ?? REMOTE_USER, remote: true, rights },
+    ...{ profile, user: caller?.name ?? rest.user ?? TOKEN_HOLDER, remote: true, rights },
   };
 }
 

@@ -3,10 +3,7 @@ import { hostname, userInfo } from 'node:os';
 /** The format of user names. */
 export const USER_NAME = /^[\w.@+-]{1,64}$/;
 
-/** The user of a submit over HTTP that names none. */
-export const REMOTE_USER = 'api';
-
-/** The name in journals of a user who has the token of the server. */
+/** Who has the token of the server: in journals, and as the user of submits that name none. */
 export const TOKEN_HOLDER = 'api-token';
 
 /** The user of this process: the name or, if the system knows none, the number. */
