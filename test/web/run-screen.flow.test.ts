@@ -130,6 +130,18 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
     await vi.waitFor(async () => expect(await page.locator('.differs').count()).toBe(0), PATIENCE);
   });
 
+  it('has the stderr of an agent beside its log, not among the gates', async () => {
+    await home.addRun([created('stderr01', 2), { type: 'run.started' }, ...attempted('US-001')]);
+    const { state } = await home.operations.getRun({ runId: 'stderr01' });
+    home.writeArtifact('stderr01', `${state.stories[0]!.key}/1/agent.stderr.log`, 'warning: no color\n');
+    await show('run/stderr01/story/US-001/attempt/1/agent', 'US-001');
+    await page.getByRole('link', { name: 'stderr of the agent' }).click();
+    await page.getByRole('log').getByText('warning: no color').waitFor();
+    await page.getByRole('link', { name: 'Gates' }).click();
+    await page.waitForURL(/attempt\/1\/log$/);
+    expect(await page.getByText('stderr of the agent').count()).toBe(0);
+  });
+
   it('follows the log of a gate that is running, and its end', async () => {
     await home.addRun([created('running1', 2), { type: 'run.started' }, ...attempted('US-001')]);
     const { state } = await home.operations.getRun({ runId: 'running1' });
@@ -146,7 +158,7 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
     await home.append('running1', { type: 'gate.ended', story: 'US-001', attempt: 1, command: 'npm test', ...end });
     await page
       .getByRole('list', { name: 'Commands' })
-      .getByRole('link', { name: /✗ failed gate npm test exit 1/ })
+      .getByRole('link', { name: /✗ failed gate npm test exit 1 · 0.9s/ })
       .waitFor();
     const stopped = { verdict: 'failed', stopReason: 'GATE_FAILED', summary: 'npm test', usage: NO_USAGE } as const;
     await home.append('running1', {

@@ -24,9 +24,8 @@ interface FileViewProps extends AttemptViewProps {
 
 /** The commands of setup and gates, and the log of one of them. */
 export function GateLogs(props: FileViewProps & { chosen: string | undefined }): JSX.Element {
-  const { attempt, run, folder, has, address, line, chosen } = props;
+  const { attempt, run, folder, address, line, chosen } = props;
   const commands = commandsOf(attempt);
-  const others = has('agent.stderr.log') ? [{ log: 'agent.stderr.log', name: 'stderr of the agent' }] : [];
   const failed = commands.find((command) => command.at !== undefined && commandEnd(command).tone === 'bad');
   const log = chosen ?? (commands.find(({ at }) => at === undefined) ?? failed ?? commands.at(-1))?.log;
   const current = commands.find((command) => command.log === log);
@@ -47,23 +46,9 @@ export function GateLogs(props: FileViewProps & { chosen: string | undefined }):
               </span>
               <code>{safeLine(command.command, 120)}</code>
               <span class="soft">
-                {command.at !== undefined && commandEnd(command).tone === 'bad' && `${exitText(command.exitCode)} `}
+                {command.at !== undefined && commandEnd(command).tone === 'bad' && `${exitText(command.exitCode)} · `}
                 {command.ms !== undefined && formatElapsed(command.ms)}
               </span>
-            </a>
-          </li>
-        ))}
-        {others.map((other) => (
-          <li key={other.log}>
-            <a
-              href={`${address}/log/${encodeURIComponent(other.log)}`}
-              aria-current={other.log === log ? 'true' : undefined}
-            >
-              <b class="soft" aria-hidden="true">
-                ≡
-              </b>
-              <span class="soft">log</span>
-              <code>{other.name}</code>
             </a>
           </li>
         ))}

@@ -29,6 +29,8 @@ const TABS = [
   { name: 'cassette', text: 'Cassette' },
 ] as const;
 
+const STDERR = 'agent.stderr.log';
+
 /** One attempt: its tabs, and the content of one of them. */
 export function AttemptView(props: AttemptViewProps): JSX.Element {
   const { journal, run, attempt, part, view } = props;
@@ -61,7 +63,26 @@ export function AttemptView(props: AttemptViewProps): JSX.Element {
       {problem !== undefined && <Problem problem={problem} />}
       {tab === 'summary' && <Summary {...props} />}
       {tab === 'log' && <GateLogs {...props} {...files} chosen={rest[0]} />}
-      {tab === 'agent' && (
+      {tab === 'agent' && has(STDERR) && (
+        <p>
+          {rest[0] === 'stderr' ? (
+            <a href={`${address}/agent`}>Log of the attempt</a>
+          ) : (
+            <a href={`${address}/agent/stderr`}>stderr of the agent</a>
+          )}
+        </p>
+      )}
+      {tab === 'agent' && rest[0] === 'stderr' && folder !== undefined && (
+        <FileLog
+          runId={run.runId}
+          path={`${folder}/${STDERR}`}
+          label="stderr of the agent"
+          href={`${address}/agent/stderr`}
+          line={at}
+          isLive={attempt.end === undefined && run.status !== 'ended'}
+        />
+      )}
+      {tab === 'agent' && rest[0] !== 'stderr' && (
         <JournalLog
           journal={journal}
           version={props.version}
