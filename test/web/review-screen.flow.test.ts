@@ -147,7 +147,7 @@ describe('the review', skipFor(!hasChromium && 'chromium is missing'), () => {
     await question.getByRole('button', { name: 'Approve' }).click();
     await page
       .getByRole('status')
-      .getByText(/US-001 is approved, and \w{7} is on the branch of the run/)
+      .getByText(/US-001 is approved: \w{7} is on the branch of the run, and not on yours/)
       .waitFor();
     await page.getByRole('link', { name: 'Whole run' }).click();
     await page.getByRole('heading', { name: 'Review approved1' }).waitFor();

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { HaloError } from '../../core/failure/errors.ts';
-import { didYouMean } from '../../core/text/did-you-mean.ts';
 import { memoizeAsync } from '../../lib/async.ts';
 import { findUpgradeHint } from '../docker/engine-info.ts';
 import {
@@ -78,8 +77,7 @@ async function proveIsolation(engine: SandboxEngine, facts: EngineInfo, wanted: 
 function chooseRuntime({ runtimes }: EngineInfo, wanted: string): string | undefined {
   if (wanted === 'auto') return runtimes.includes(PREFERRED) ? PREFERRED : undefined;
   if (runtimes.includes(wanted)) return wanted;
-  const meant = didYouMean(wanted, ['auto', ...runtimes]) || '.';
-  throw new HaloError('DOCKER_UNSAFE', `The container engine has no runtime ${JSON.stringify(wanted)}${meant}`, {
+  throw new HaloError('DOCKER_UNSAFE', `The container engine has no runtime ${JSON.stringify(wanted)}.`, {
     hint: `Set [sandbox] runtime to "auto" or one of: ${runtimes.join(', ')}.`,
   });
 }

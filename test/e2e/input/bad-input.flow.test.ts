@@ -198,7 +198,7 @@ describe('halo run refuses settings', () => {
     await expectRefusal(
       await run(['run', prd(), ...AGENT, '--agent', 'codx']),
       2,
-      `--agent cannot be "codx". It must be one of ${LISTED_AGENTS}.`,
+      `--agent cannot be "codx". It must be one of ${LISTED_AGENTS}; did you mean "codex"?`,
     );
   });
 });
@@ -289,7 +289,7 @@ describe('halo land refuses', () => {
       expect(end).toMatchObject({ code: 6, stdout: '' });
       for (const text of says) expect(end.stderr).toContain(text);
     };
-    await refuse(nothing, 'landed no story', `halo logs ${nothing}`);
+    await refuse(nothing, 'has passed: there is nothing to land', `halo logs ${nothing}`);
     repository.write('README.md', 'Changed.\n');
     await refuse(made, 'uncommitted changes: README.md', 'Stash them, then run `halo land`');
     repository.git('checkout', '-q', 'README.md');

@@ -150,7 +150,7 @@ describe('attack 33, hazard 30, incident secret-oracle: canaries of the worker',
       ],
     );
     const out = await halo(repository, settings, ['A', 'B']);
-    expect(storiesOf(out)).toEqual({ A: 'landed', B: 'failed' });
+    expect(storiesOf(out)).toEqual({ A: 'passed', B: 'failed' });
     await expectNowhere(repository, out.stdout + out.stderr, CANARIES);
     expect(inspected.size, 'containers that were inspected').toBeGreaterThan(3);
     expect([...asked], 'both keys were used').toEqual([SECOND, KEY]);
@@ -176,7 +176,7 @@ describe('attack 33, hazard 30, incident secret-oracle: canaries of the worker',
       ['retry.policy.retries=3', 'run.on_failure="continue"'],
     );
     const out = await halo(repository, settings, Object.keys(changes));
-    expect(storiesOf(out)).toEqual({ lands: 'landed', fails: 'failed', copies: 'failed' });
+    expect(storiesOf(out)).toEqual({ lands: 'passed', fails: 'failed', copies: 'failed' });
     expect(out.stdout).toMatch(/ copies .*The agent's result is refused: it contains a secret of the machine/);
     expect(out.stdout + out.stderr).not.toContain('attempt 2');
     // A person receives the place; an agent could try words, file by file, and learn which of them is a secret.
@@ -264,7 +264,7 @@ function halo(repository: TestRepository, settings: string[], ids = ['A'], optio
 /** What became of each story of a run, by what `halo run` printed. */
 function storiesOf({ stdout }: { stdout: string }): Record<string, string> {
   return Object.fromEntries(
-    [...stdout.matchAll(/^ {2}(landed|failed) +(?:[0-9a-f]{7} +)?(\S+)/gm)].map(([, end = '', id = '']) => [id, end]),
+    [...stdout.matchAll(/^ {2}(passed|failed) +(?:[0-9a-f]{7} +)?(\S+)/gm)].map(([, end = '', id = '']) => [id, end]),
   );
 }
 
