@@ -1,5 +1,6 @@
 import { HaloError } from '../core/failure/errors.ts';
-import type { ForgeName, IssueSource } from '../core/issues/issue-source.ts';
+import type { ForgeName } from '../core/forge-name.ts';
+import type { IssueSource } from '../core/issues/issue-source.ts';
 import { repositoriesUrl, type ForgeProject } from '../core/pulls/forge-project.ts';
 import { defined } from '../lib/guards.ts';
 import { mayReceiveCredential } from '../lib/network/credential-target.ts';

@@ -3,7 +3,7 @@ import { didYouMean } from '../core/text/did-you-mean.ts';
 import type { Dialect, PrdDocument } from './dialect.ts';
 import { array, features, grouped, ralph, stories, swanson, taskmaster, tasks } from './dialects/json-dialects.ts';
 import { beads } from './dialects/beads.ts';
-import { issues } from '../features/issues/prd/issues.ts';
+import { issues } from './dialects/issues.ts';
 import { sprintStatus } from './dialects/sprint-status.ts';
 import { daedalus } from './dialects/daedalus.ts';
 import { hank, markdownCheckbox, markdownNumbered, markdownStories } from './dialects/markdown-dialects.ts';

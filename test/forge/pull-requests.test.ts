@@ -1,5 +1,5 @@
 import { describe, expect, test as base } from 'vitest';
-import { FORGES } from '../../src/core/issues/issue-source.ts';
+import { FORGES } from '../../src/core/forge-name.ts';
 import { openPullRequests, openPullReviews } from '../../src/forge/open-forge.ts';
 import { FAKE_PROJECT, openFakeForge } from '../support/forge/fake-forge.ts';
 

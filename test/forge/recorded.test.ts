@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { FORGES } from '../../src/core/issues/issue-source.ts';
+import { FORGES } from '../../src/core/forge-name.ts';
 import { openForge } from '../../src/forge/open-forge.ts';
 import { openReplayForge, type RecordedAnswer } from '../support/forge/replay-forge.ts';
 

@@ -5,7 +5,7 @@ import { readSecret, type Env } from '../../config/environment/host.ts';
 import { readHostFile } from '../../config/host-rules.ts';
 import { resetCommand } from '../../core/failure/breaker.ts';
 import { toHaloError } from '../../core/failure/errors.ts';
-import { FORGES, type ForgeName } from '../../core/issues/issue-source.ts';
+import { FORGES, type ForgeName } from '../../core/forge-name.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { checkToken, type ForgeAddress } from '../../forge/open-forge.ts';
 import { gitText } from '../../git/process/git.ts';

@@ -289,7 +289,8 @@ async function readPullNotes(home: string, runId: string) {
 }
 
 async function readReports(home: string, state: RunState): Promise<PendingReports | undefined> {
-  const found = await Promise.all(PENDING_REPORTS.map((read) => read(home, state)));
+  const { processEnv } = await import('../../config/environment/host.ts');
+  const found = await Promise.all(PENDING_REPORTS.map((read) => read({ home, env: processEnv() }, state)));
   return found.find((each) => each !== undefined);
 }
 

@@ -1,9 +1,6 @@
 import { HaloError } from '../failure/errors.ts';
+import { FORGES, isProject, type ForgeName } from '../forge-name.ts';
 import { didYouMean } from '../text/did-you-mean.ts';
-
-/** The forges whose issues halo reads. */
-export const FORGES = ['github', 'gitlab', 'gitea'] as const;
-export type ForgeName = (typeof FORGES)[number];
 
 /** The issues of which a run consists: those of a project with a label. */
 export interface IssueSource {
@@ -12,8 +9,6 @@ export interface IssueSource {
   project: string;
   label: string;
 }
-
-const PROJECT = /^[\w.-]{1,100}(?:\/[\w.-]{1,100}){1,10}$/;
 
 /**
  * Parses `github:owner/repo`, or `github` for the project of `remote`, the address of a repository. Throws USAGE.
@@ -36,13 +31,6 @@ export function parseIssueSource(
       hint: `Name it, as in \`--source ${forge}:owner/repo\`.`,
     });
   return { forge, project, label };
-}
-
-/** Whether a path names a project of a forge: `owner/repo`; on GitLab, groups may be nested. */
-export function isProject(forge: ForgeName, path: string): boolean {
-  const parts = path.split('/');
-  const isPlain = PROJECT.test(path) && !parts.some((part) => /^\.{1,2}$/.test(part));
-  return isPlain && (forge === 'gitlab' || parts.length === 2);
 }
 
 /** The path in `https://host/owner/repo.git`, `ssh://git@host/owner/repo` or `git@host:owner/repo.git`. */

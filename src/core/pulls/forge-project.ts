@@ -1,4 +1,4 @@
-import { FORGES, isProject, type ForgeName } from '../issues/issue-source.ts';
+import { FORGES, isProject, type ForgeName } from '../forge-name.ts';
 
 /** A project on a forge. */
 export interface ForgeProject {

@@ -17,8 +17,8 @@ export const EXPIRY_LABEL = `${LABEL}.expires`;
 const WORKDIRS = ['/', '/tmp', '/workspace'];
 
 const MIB = 1024 * 1024;
-const OPEN_FILES = 8_192;
-const FILE_BYTES = 1024 * MIB;
+export const OPEN_FILES = 8_192;
+export const FILE_BYTES = 1024 * MIB;
 
 /**
  * Builds the container options of a sandbox: no network, no capabilities, halo's own list of system calls, read-only

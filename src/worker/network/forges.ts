@@ -1,7 +1,8 @@
 import type { Config } from '../../config/config.ts';
 import { readSecret, type Env } from '../../config/environment/host.ts';
 import { readHostFile, readMachineConfig } from '../../config/host-rules.ts';
-import { FORGES, type ForgeName, type IssueSource } from '../../core/issues/issue-source.ts';
+import { FORGES, type ForgeName } from '../../core/forge-name.ts';
+import type { IssueSource } from '../../core/issues/issue-source.ts';
 import type { Forge } from '../../forge/forge.ts';
 import { gitUrlOf, openForge, type ForgeAddress } from '../../forge/open-forge.ts';
 import type { Masker } from '../../lib/secrets/masker.ts';

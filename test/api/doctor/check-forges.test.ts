@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { checkForges } from '../../../src/api/doctor/checks.ts';
-import { FORGES, type ForgeName } from '../../../src/core/issues/issue-source.ts';
+import { FORGES, type ForgeName } from '../../../src/core/forge-name.ts';
 import { openFakeForge } from '../../support/forge/fake-forge.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 

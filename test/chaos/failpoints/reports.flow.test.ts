@@ -6,7 +6,7 @@ import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Failpoint, Fault } from '../../../src/core/failure/failpoint-names.ts';
-import { FORGES, type ForgeName } from '../../../src/core/issues/issue-source.ts';
+import { FORGES, type ForgeName } from '../../../src/core/forge-name.ts';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { openMasker } from '../../../src/lib/secrets/masker.ts';
 import { openQueue } from '../../../src/queue/queue.ts';

@@ -1,7 +1,7 @@
 import { appendFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { FORGES } from '../../../src/core/issues/issue-source.ts';
+import { FORGES } from '../../../src/core/forge-name.ts';
 import { exitCodeOf } from '../../../src/core/failure/stop-reason.ts';
 import { skipFor } from '../../support/skip.ts';
 import { belowFull } from '../../support/suite/level.ts';

@@ -2,7 +2,7 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { FORGES, type ForgeName } from '../../../src/core/issues/issue-source.ts';
+import { FORGES, type ForgeName } from '../../../src/core/forge-name.ts';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { openMasker } from '../../../src/lib/secrets/masker.ts';
 import { connectRedis } from '../../../src/queue/redis/connect-redis.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { describeFeedback } from '../../../src/agents/prompt/describe-feedback.ts';
 import { type PullReview } from '../../../src/core/pulls/pull-review.ts';
 import { planReviews } from '../../../src/features/pulls/core/pull-feedback.ts';
-import { FORGES } from '../../../src/core/issues/issue-source.ts';
+import { FORGES } from '../../../src/core/forge-name.ts';
 import { openPullReviews } from '../../../src/forge/open-forge.ts';
 import { FAKE_PROJECT, openFakeForge } from '../../support/forge/fake-forge.ts';
 import { created, passed, stateOf } from '../../support/journal.ts';

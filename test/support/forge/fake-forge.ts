@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { FakePulls } from './fake-pulls.ts';
 import { findGitHubFaults } from './github-api.ts';
-import type { ForgeName } from '../../../src/core/issues/issue-source.ts';
+import type { ForgeName } from '../../../src/core/forge-name.ts';
 
 export interface FakeIssue {
   number: number;

@@ -1,4 +1,4 @@
-import type { ForgeName } from '../../../src/core/issues/issue-source.ts';
+import type { ForgeName } from '../../../src/core/forge-name.ts';
 
 /** A pull request as the fake forge keeps it. */
 export interface FakePull {

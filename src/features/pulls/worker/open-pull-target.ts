@@ -1,5 +1,5 @@
 import { HaloError } from '../../../core/failure/errors.ts';
-import type { ForgeName } from '../../../core/issues/issue-source.ts';
+import type { ForgeName } from '../../../core/forge-name.ts';
 import { findPushTarget, type PushTarget } from '../../../core/pulls/forge-project.ts';
 import type { RunState } from '../../../core/run/state.ts';
 import { stripCredentials } from '../../../core/text/address-credentials.ts';

@@ -1,7 +1,7 @@
-import { writesNothing, type DraftStory, type JsonDialect } from '../../../prd/dialect.ts';
-import { idTextOf, type JsonValue } from '../../../prd/json/json-positions.ts';
-import { take, takeText, type MemberReader } from '../../../prd/json/object-reader.ts';
-import { readJsonPrd } from '../../../prd/json/read-json.ts';
+import { writesNothing, type DraftStory, type JsonDialect } from '../dialect.ts';
+import { idTextOf, type JsonValue } from '../json/json-positions.ts';
+import { take, takeText, type MemberReader } from '../json/object-reader.ts';
+import { readJsonPrd } from '../json/read-json.ts';
 
 /** `[{number, title, body, state, labels, url}]`: what `gh issue list --json` prints. */
 export const issues: JsonDialect = {
