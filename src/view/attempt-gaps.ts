@@ -1,4 +1,5 @@
 import type { AttemptRecord } from '../core/journal/attempts.ts';
+import { askOf } from '../core/run/progress.ts';
 
 /** A time in which nothing of a story ran, and what it waited for. `from` and `to`: ms since 1970. */
 export interface Gap {
@@ -22,7 +23,7 @@ export function findGaps({ starts }: AttemptRecord, before: AttemptRecord | unde
   });
   if (first === undefined || before?.end === undefined) return gaps;
   const { end, retryAt = end.at, reply } = before;
-  if (end.verdict === 'needs_human' || reply !== undefined) return [...gapsBetween(end.at, first.at, PERSON), ...gaps];
+  if (asksPerson(end) || reply !== undefined) return [...gapsBetween(end.at, first.at, PERSON), ...gaps];
   const isDelayed = retryAt > end.at && retryAt <= first.at;
   const delay = isDelayed ? gapsBetween(end.at, retryAt, 'retry delay') : [];
   return [...delay, ...gapsBetween(isDelayed ? retryAt : end.at, first.at, 'waiting for a worker'), ...gaps];
@@ -30,9 +31,15 @@ export function findGaps({ starts }: AttemptRecord, before: AttemptRecord | unde
 
 const PERSON = 'waiting for a person';
 
-function interruptedBy({ verdict, reason }: NonNullable<AttemptRecord['end']>): string {
-  if (verdict === 'needs_human') return PERSON;
-  return reason === 'POSTPONED' ? 'waiting for the model' : 'interrupted';
+type End = NonNullable<AttemptRecord['end']>;
+
+function asksPerson({ verdict }: End): boolean {
+  return verdict !== 'interrupted' && askOf({ progress: verdict }) !== undefined;
+}
+
+function interruptedBy(end: End): string {
+  if (asksPerson(end)) return PERSON;
+  return end.reason === 'POSTPONED' ? 'waiting for the model' : 'interrupted';
 }
 
 function gapsBetween(from: string, to: string, why: string): Gap[] {

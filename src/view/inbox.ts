@@ -24,6 +24,8 @@ interface KindRow {
   access: Extract<Access, 'control' | 'operate'>;
   /** How a person begins. */
   step: (item: InboxItem, run: ListedRun) => Omit<NextStep, 'why'>;
+  /** What else a person may do. */
+  further?: readonly NextStep['do'][];
 }
 
 /** What a person decides, as all surfaces show it. `inboxItems` says when. */
@@ -35,6 +37,7 @@ export const INBOX = {
   approval: {
     ...{ sign: '?', action: 'decide', button: 'Approve', doing: 'Approving', access: 'operate' },
     step: (item, run) => ({ do: 'diff', ...placeOf(item, run) }),
+    further: ['approve', 'reject'],
   },
   breaker: {
     ...{ sign: '!', action: 'reset', button: 'Reset', doing: 'Resetting', access: 'operate' },
@@ -79,8 +82,8 @@ export function inboxStep(item: InboxItem, run: ListedRun): Omit<NextStep, 'why'
 /** All that a person may do about an item, as steps. */
 export function inboxSteps(item: InboxItem, run: ListedRun): Omit<NextStep, 'why'>[] {
   const place = placeOf(item, run);
-  const decisions = (['approve', 'reject'] as const).map((each) => ({ do: each, ...place }));
-  return [inboxStep(item, run), ...(item.kind === 'approval' ? decisions : [])];
+  const { further = [] }: KindRow = INBOX[item.kind];
+  return [inboxStep(item, run), ...further.map((each) => ({ do: each, ...place }))];
 }
 
 /** A breaker of a repository or a provider, which is not one of a run, as an item with the command that continues. */

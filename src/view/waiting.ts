@@ -1,7 +1,7 @@
+import { askOf } from '../core/run/progress.ts';
 import type { RunView } from '../api/operations/runs.ts';
 import { breakerName, resetCommand } from '../core/failure/breaker.ts';
 import { retryName } from '../core/failure/failure.ts';
-import { isQuestion } from '../core/run/questions.ts';
 import { unmetNeeds } from '../core/run/run-dependencies.ts';
 import { isUnfinished, needsPerson, type RunState, type StoryState } from '../core/run/state.ts';
 import { formatElapsed, msBetween } from '../core/text/format-elapsed.ts';
@@ -39,7 +39,8 @@ export function whyStoryWaits(story: StoryState, run: RunState, now: string): st
   const { held, approved, waiting, question } = story;
   if (held !== undefined)
     return `for approval of ${held.commit.slice(0, 7)}${held.paths.length === 0 ? '' : ', which changes protected paths'}`;
-  if (isQuestion(story)) return `for an answer${question?.until === undefined ? '' : leftText(question.until, now)}`;
+  const ask = askOf(story);
+  if (ask !== undefined) return `${ask.waits}${question?.until === undefined ? '' : leftText(question.until, now)}`;
   if (approved !== undefined) return 'for a worker that lands the approved commit';
   if (story.progress === 'pending' && waiting === undefined) return dependencyText(story, run)?.join('');
   if (waiting === undefined || run.status === 'ended') return undefined;

@@ -6,7 +6,7 @@ import { isAgentFault, plainReason } from '../failure/plain-reason.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
 import type { IssueStatus } from '../issues/issue-source.ts';
 import type { Feedback } from '../review/feedback.ts';
-import { PROGRESS } from '../run/progress.ts';
+import { PROGRESS, askOf } from '../run/progress.ts';
 import { UNANSWERED, type AskedQuestion, type Unanswered } from '../run/questions.ts';
 import { formatElapsed, msBetween } from '../text/format-elapsed.ts';
 import { safeLine } from '../text/safe-text.ts';
@@ -125,7 +125,7 @@ export const STORY_EVENTS: EventRows<StoryEvents> = {
             ? 'described'
             : 'no change needed'
           : plainReason(event.stopReason, event.failure);
-      const said = event.verdict === 'needs_human' ? '' : `${unchanged}  `;
+      const said = askOf({ progress: event.verdict }) === undefined ? `${unchanged}  ` : '';
       const what = event.commit === undefined ? said : `${shortCommit(event.commit)}  `;
       const [first = '', ...rest] = headLines(event.summary, SAID_LINES);
       const more =

@@ -1,3 +1,4 @@
+import { askOf } from './progress.ts';
 import { causeRow, failsWithoutAgent } from '../failure/failure.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
 import { safeLine, printableShellWord } from '../text/safe-text.ts';
@@ -6,7 +7,7 @@ import { canAnswer, canRetry, isOpenStory } from './actions.ts';
 import { failedNeeds } from './run-dependencies.ts';
 import { isQuestion } from './questions.ts';
 import { isExhausted } from './plan.ts';
-import { currentDecision, decisiveStory, needsPerson, type RunState, type StoryState } from './state.ts';
+import { currentDecision, decisiveStory, type RunState, type StoryState } from './state.ts';
 
 /** Something that a person can do next. A command is one form of it, a button another. */
 export interface NextStep {
@@ -126,7 +127,8 @@ function lookingAt(story: StoryState, runId: string): NextStep[] {
   const { id, failedLog, stopReason, attempts } = story;
   if (attempts === 0) return [];
   const logs = { do: 'logs', runId, story: id } as const;
-  if (needsPerson(story)) return [{ ...logs, why: 'see what it did before it asked' }];
+  const ask = askOf(story);
+  if (ask !== undefined) return [{ do: ask.first.do, runId, story: id, why: ask.first.why }];
   if (stopReason === 'APPROVAL_DENIED') return [{ ...logs, why: 'see what it did' }];
   const failed: NextStep = { ...logs, why: 'see what went wrong' };
   return failedLog === undefined

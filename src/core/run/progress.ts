@@ -7,13 +7,12 @@ import type { Tone } from '../transcript/transcript-line.ts';
 export type StoryGroup = 'open' | 'done' | 'stuck' | 'out';
 
 /**
- * What else holds in a state. `starts`: the story starts when those that it needs are done; `asks`: of a stuck one, it
- * continues only after a person has acted, until then its run ends as NEEDS_HUMAN; `stops`: of a stuck one, the other stories
+ * What else holds in a state. `starts`: the story starts when those that it needs are done; `stops`: of a stuck one, the other stories
  * of the run do not start either, unless `run.on_failure` is `continue`; `undecided`: it may still land without a retry;
  * `retried`: a retry of the run starts it again, and not only one of the story; `begun`: the PRD shows it as in progress;
  * `measured`: the metrics count it, even if no story is in it.
  */
-type StoryTrait = 'starts' | 'asks' | 'stops' | 'retried' | 'undecided' | 'begun' | 'measured';
+type StoryTrait = 'starts' | 'stops' | 'retried' | 'undecided' | 'begun' | 'measured';
 
 interface ProgressRow {
   group: StoryGroup;
@@ -30,6 +29,18 @@ interface ProgressRow {
   is: readonly StoryTrait[];
   /** An attempt can end with it. */
   verdict?: true;
+  /** Of a stuck state: the story continues only after a person has acted; until then, its run ends as NEEDS_HUMAN. */
+  asks?: StoryAsk;
+}
+
+/** What a person has to do about a story. */
+interface StoryAsk {
+  /** Its kind in the inbox. */
+  kind: 'answer';
+  /** What the story waits for. */
+  waits: string;
+  /** How the person begins. */
+  first: { do: 'logs' | 'diff'; why: string };
 }
 
 /**
@@ -55,7 +66,11 @@ export const PROGRESS = {
   },
   needs_human: {
     ...{ group: 'stuck', mark: '?', tone: 'warn', word: 'needs a human', says: 'needs a human' },
-    ...{ issue: 'failed', is: ['asks', 'stops', 'retried', 'measured', 'undecided', 'begun'], verdict: true },
+    ...{ issue: 'failed', is: ['stops', 'retried', 'measured', 'undecided', 'begun'], verdict: true },
+    asks: {
+      ...{ kind: 'answer', waits: 'for an answer' },
+      first: { do: 'logs', why: 'see what it did before it asked' },
+    },
   },
   /** Already done in the PRD. */
   done: {
@@ -92,4 +107,10 @@ export function isIn(group: StoryGroup, { progress }: { progress: StoryProgress 
 export function hasTrait(trait: StoryTrait, { progress }: { progress: StoryProgress }): boolean {
   const { is }: ProgressRow = PROGRESS[progress];
   return is.includes(trait);
+}
+
+/** What a person has to do about a story in a state; undefined: nothing. */
+export function askOf({ progress }: { progress: StoryProgress }): StoryAsk | undefined {
+  const { asks }: ProgressRow = PROGRESS[progress];
+  return asks;
 }

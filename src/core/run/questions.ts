@@ -1,3 +1,4 @@
+import { askOf, type StoryProgress } from './progress.ts';
 import type { FailureCause } from '../failure/failure.ts';
 import type { Feedback, KeptWork } from '../review/feedback.ts';
 
@@ -62,7 +63,7 @@ export interface StoryReplies {
 }
 
 /** The options of the question that a story asks, and what happens without an answer, a line each. */
-export function questionLines(story: StoryReplies & { progress: string; held?: unknown }): string[] {
+export function questionLines(story: StoryReplies & { progress: StoryProgress; held?: unknown }): string[] {
   const { options = [], until, unanswered = 'fail' } = story.question ?? {};
   if (!isQuestion(story)) return [];
   const then = unanswered === 'first-option' && options.length === 0 ? 'fail' : unanswered;
@@ -93,12 +94,12 @@ export function isOver(run: RunWithQuestions & { status: string }): boolean {
 }
 
 interface RunWithQuestions {
-  stories: readonly (StoryReplies & { progress: string; held?: unknown })[];
+  stories: readonly (StoryReplies & { progress: StoryProgress; held?: unknown })[];
   task?: true;
   stopReason?: string;
 }
 
 /** Whether a story ended with a question to a person. */
-export function isQuestion({ progress, held }: { progress: string; held?: unknown }): boolean {
-  return progress === 'needs_human' && held === undefined;
+export function isQuestion({ progress, held }: { progress: StoryProgress; held?: unknown }): boolean {
+  return askOf({ progress })?.kind === 'answer' && held === undefined;
 }

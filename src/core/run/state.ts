@@ -16,7 +16,7 @@ import type { PullState } from '../pulls/pull-state.ts';
 import { msBetween } from '../text/format-elapsed.ts';
 import type { HiddenPlaces } from '../text/hidden-places.ts';
 import { didYouMean } from '../text/did-you-mean.ts';
-import { hasTrait, isIn, type StoryProgress } from './progress.ts';
+import { askOf, isIn, type StoryProgress } from './progress.ts';
 import { isQuestion, type StoryReplies } from './questions.ts';
 import type { Need } from './run-dependencies.ts';
 
@@ -239,10 +239,10 @@ export function awaitsDecision(run: RunState): boolean {
   return run.status === 'ended' && isUndecided(run);
 }
 
-/** What a person has to do about a story; undefined: nothing. Questions of a task cannot be answered. */
-export function awaitedOf(story: StoryState, { task }: Pick<RunState, 'task'>): 'approval' | 'answer' | undefined {
+/** What a person has to do about a story, as a kind of the inbox; undefined: nothing. Questions of a task cannot be answered. */
+export function awaitedOf(story: StoryState, { task }: Pick<RunState, 'task'>) {
   if (story.held !== undefined) return 'approval';
-  return isQuestion(story) && task !== true ? 'answer' : undefined;
+  return isQuestion(story) && task === true ? undefined : askOf(story)?.kind;
 }
 
 /** Whether a run cannot continue without a person. */
@@ -282,7 +282,7 @@ export function isDone(story: HasProgress): boolean {
 
 /** Whether a story waits for a person, whatever the reason. */
 export function needsPerson(story: HasProgress): boolean {
-  return hasTrait('asks', story);
+  return askOf(story) !== undefined;
 }
 
 /** Whether an attempt at a story may start without a person: it is not done, or it has failed. */

@@ -40,7 +40,8 @@ export function EntryCard({ entry, now, onDone }: EntryProps): JSX.Element {
   const { branch, source } = run.repo;
   const diff = `#/run/${run.runId}/diff${story === undefined ? '' : `/${encodeURIComponent(story.id)}`}`;
   const isStop = INBOX[kind].sign === '!';
-  const hasDiff = !isStop && (story === undefined || story.held !== undefined || hasLeftWork(story));
+  const isToReview = inboxSteps(entry, run).some((step) => step.do === 'diff');
+  const hasDiff = !isStop && (story === undefined || isToReview || hasLeftWork(story));
   const options = story?.question?.options ?? [];
   // The options are buttons.
   const limits = story === undefined ? [] : questionLines(story).slice(options.length);
