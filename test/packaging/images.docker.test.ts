@@ -49,7 +49,7 @@ const PROOFS: Record<string, string> = {
   Go: 'go version && printf "package main\\nfunc main() {}\\n" > /tmp/x.go && go run /tmp/x.go',
   Rust: 'cargo --version && echo "fn main() {}" > /tmp/x.rs && rustc -o /tmp/x /tmp/x.rs && /tmp/x',
   Ruby: 'bundle --version && rake --version',
-  PostgreSQL: /^gates = \["(initdb.*)"\]$/m.exec(page)?.[1] ?? 'no gate',
+  PostgreSQL: /"(initdb.*) npm test"/.exec(page)?.[1]?.concat(" psql -c 'select 1'") ?? 'no gate',
   Playwright: 'chromium --headless --no-sandbox --disable-gpu --dump-dom data:text/html,hello | grep hello',
 };
 
