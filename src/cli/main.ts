@@ -2,7 +2,7 @@ import { CommanderError, type Command } from 'commander';
 import { HaloError, toHaloError } from '../core/failure/errors.ts';
 import { safeText } from '../core/text/safe-text.ts';
 import { USAGE_EXIT } from '../core/failure/stop-reason.ts';
-import { didYouMean, findClosest } from '../core/text/did-you-mean.ts';
+import { closeSentence, findClosest } from '../core/text/did-you-mean.ts';
 import { createCli, type Cli } from './cli.ts';
 import { wrapIndented } from '../lib/string-width.ts';
 import { complete } from './completion/complete.ts';
@@ -137,7 +137,7 @@ function inWords(message: string, { options, registeredArguments }: Command): st
   if (why === '') return message;
   const taker =
     options.find(({ long }) => long === option) ?? registeredArguments.find((each) => each.name() === argument);
-  const meant = didYouMean(given, taker?.argChoices ?? []) || '.';
+  const meant = closeSentence(given, taker?.argChoices ?? []);
   const rule = why.replace(
     /^Allowed choices are (.*)\.$/,
     (_, choices: string) => `It must be one of ${choices}${meant}`,

@@ -2,7 +2,7 @@ import { HaloError } from '../core/failure/errors.ts';
 import type { Prd, Story } from '../core/prd/prd.ts';
 import { resolveTestsFirst } from '../core/prd/tests-first-field.ts';
 import { safeLine } from '../core/text/safe-text.ts';
-import { didYouMean } from '../core/text/did-you-mean.ts';
+import { closeSentence } from '../core/text/did-you-mean.ts';
 import { listSome } from '../lib/text.ts';
 
 const MAX_NAMED = 10;
@@ -35,7 +35,7 @@ export function assertSelection({ stories }: Prd, selected: readonly string[] | 
 function missing(id: string, stories: readonly Story[], path: string): never {
   const ids = stories.map((story) => story.id);
   const name = JSON.stringify(safeLine(id, 100));
-  throw new HaloError('STORY_NOT_FOUND', `${path} has no story ${name}${didYouMean(id, ids) || '.'}`, {
+  throw new HaloError('STORY_NOT_FOUND', `${path} has no story ${name}${closeSentence(id, ids)}`, {
     hint: `Use one of its stories: ${nameAll(stories)}.`,
   });
 }

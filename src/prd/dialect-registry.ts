@@ -1,5 +1,5 @@
 import { HaloError } from '../core/failure/errors.ts';
-import { didYouMean } from '../core/text/did-you-mean.ts';
+import { closeSentence } from '../core/text/did-you-mean.ts';
 import type { Dialect, PrdDocument } from './dialect.ts';
 import { array, features, grouped, ralph, stories, swanson, taskmaster, tasks } from './dialects/json-dialects.ts';
 import { beads } from './dialects/beads.ts';
@@ -72,7 +72,7 @@ export function matchesDialect(dialect: Dialect, document: PrdDocument): boolean
 export function parseDialectId(name: string): DialectId {
   if (Object.hasOwn(DIALECTS, name)) return name as DialectId;
   const known = Object.keys(DIALECTS);
-  throw new HaloError('USAGE', `There is no dialect "${name}"${didYouMean(name, known) || '.'}`, {
+  throw new HaloError('USAGE', `There is no dialect "${name}"${closeSentence(name, known)}`, {
     hint: `Use one of: ${known.join(', ')}.`,
   });
 }

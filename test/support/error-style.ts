@@ -10,8 +10,8 @@ const PLACE = /^(?:\$\{[^}]*\}(?::\$\{[^}]*\})*|-c): /;
 /** A capital, a value, a quoted text, or the name of a program, a table or an option. */
 const START = /^(?:[A-Z$"“'’]|\\?`|\[|--?|(?:halo|git|npm|docker) )/;
 
-/** A full stop or question mark, the output of another program after a colon, or another message. */
-const END = /(?:[.?]|: \$\{[^{}]*\}|\$\{\w+\.message\})$/;
+/** A full stop or question mark, what closes a sentence, the output of another program after a colon, or another message. */
+const END = /(?:[.?]|\$\{closeSentence\([^{}]*\)\}|: \$\{[^{}]*\}|\$\{\w+\.message\})$/;
 
 /** Error messages that are not sentences: `<place>: <Sentence case>.`; nested templates are not read. */
 export function findUnstyledErrors(files: readonly SourceFile[]): Breach[] {

@@ -5,7 +5,7 @@ import { resolveTestsFirst } from '../../core/prd/tests-first-field.ts';
 import { testGlobsOf } from '../../core/review/tests-first.ts';
 import { sortStories } from '../../core/run/story-order.ts';
 import { assertFilledIn } from '../../core/prd/prd-template.ts';
-import { didYouMean } from '../../core/text/did-you-mean.ts';
+import { closeSentence } from '../../core/text/did-you-mean.ts';
 import { mirrorPath, updateMirror } from '../../git/mirror/mirror.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
 import { listSome } from '../../lib/text.ts';
@@ -73,7 +73,7 @@ function chooseStory(stories: readonly Story[], id: string | undefined): Story {
     'STORY_NOT_FOUND',
     id === undefined
       ? 'The PRD has no stories.'
-      : `The PRD has no story ${JSON.stringify(id)}${didYouMean(id, ids) || '.'}`,
+      : `The PRD has no story ${JSON.stringify(id)}${closeSentence(id, ids)}`,
     {
       hint:
         ids.length === 0 ? 'Add a story to the PRD.' : `Pass one of its ids with --story: ${listSome(ids, MAX_NAMED)}.`,

@@ -4,7 +4,7 @@ import type { Initialised, InitProposal } from '../../api/repository/init-config
 import { AGENT_IDS } from '../../core/agent.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { printableShellWord, safeLine } from '../../core/text/safe-text.ts';
-import { didYouMean } from '../../core/text/did-you-mean.ts';
+import { closeSentence } from '../../core/text/did-you-mean.ts';
 import type { Cli, Define } from '../cli.ts';
 import { stoppable } from '../run/run-until-signal.ts';
 
@@ -149,7 +149,7 @@ async function askAgent(preset: string, cli: Cli): Promise<string> {
     if (answer === '') return preset;
     const name = answer.toLowerCase();
     if (AGENT_IDS.some((id) => id === name)) return name;
-    await cli.note(`There is no agent ${safeLine(answer, 40)}${didYouMean(name, AGENT_IDS) || '.'}`);
+    await cli.note(`There is no agent ${safeLine(answer, 40)}${closeSentence(name, AGENT_IDS)}`);
   }
 }
 

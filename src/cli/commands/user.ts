@@ -5,7 +5,7 @@ import type { AccessEvent } from '../../core/access/access-event.ts';
 import { ROLES, type Role } from '../../core/access/access.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import { didYouMean } from '../../core/text/did-you-mean.ts';
+import { closeSentence } from '../../core/text/did-you-mean.ts';
 import { parseDuration } from '../../lib/units.ts';
 import type { Cli, Define } from '../cli.ts';
 import { parseLimit, parseSince, SINCE } from '../options/filter-runs.ts';
@@ -175,7 +175,7 @@ interface SetFlags extends Flags {
 function parseRole(text: string): Role {
   const role = ROLES.find((each) => each === text);
   if (role === undefined)
-    throw new InvalidArgumentError(`It must be one of ${ROLES.join(', ')}${didYouMean(text, ROLES) || '.'}`);
+    throw new InvalidArgumentError(`It must be one of ${ROLES.join(', ')}${closeSentence(text, ROLES)}`);
   return role;
 }
 

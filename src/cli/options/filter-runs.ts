@@ -17,7 +17,7 @@ import {
   OPEN_WORDS,
   type RunCondition,
 } from '../../core/listing/run-facts.ts';
-import { didYouMean } from '../../core/text/did-you-mean.ts';
+import { closeSentence } from '../../core/text/did-you-mean.ts';
 
 /** Options that select runs. */
 export interface RunFilter {
@@ -90,7 +90,7 @@ export function parseState(text: string): string {
   if (STATES.some((state) => state.toLowerCase() === text.toLowerCase())) return text;
   const words = STATES.filter((state) => state === state.toLowerCase());
   throw new InvalidArgumentError(
-    `It must be a stop reason or one of: ${words.join(', ')}${didYouMean(text, STATES) || '.'}`,
+    `It must be a stop reason or one of: ${words.join(', ')}${closeSentence(text, STATES)}`,
   );
 }
 

@@ -5,7 +5,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import { isPrdName, PRD_FILE, PRDS_FOLDER, PRDS_FOLDERS } from '../../core/prd/prd-names.ts';
 import type { Prd, PrdFile } from '../../core/prd/prd.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import { didYouMean } from '../../core/text/did-you-mean.ts';
+import { closeSentence } from '../../core/text/did-you-mean.ts';
 import { isInside, pathExists, readRegularFile, readStream } from '../../lib/fs.ts';
 import type { Cli } from '../cli.ts';
 import type { ProcessIo } from '../process-io.ts';
@@ -177,8 +177,9 @@ export async function requireNamedPrd(cwd: string, name: string | undefined): Pr
       ? 'Create one with `halo prd new <name>`; `halo prd validate <file>` checks any PRD file.'
       : `Named PRDs: ${names.join(', ')}.`;
   if (name !== undefined) {
-    const meant = didYouMean(name, names) || '.';
-    throw new HaloError('USAGE', `There is no PRD named ${JSON.stringify(name)}${meant}`, { hint });
+    throw new HaloError('USAGE', `There is no PRD named ${JSON.stringify(name)}${closeSentence(name, names)}`, {
+      hint,
+    });
   }
   throw new HaloError(
     'USAGE',

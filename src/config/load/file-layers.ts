@@ -2,7 +2,7 @@ import { dirname } from 'node:path';
 import type { Right } from '../../core/access/access.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { truncate } from '../../core/text/safe-text.ts';
-import { didYouMean, findClosest } from '../../core/text/did-you-mean.ts';
+import { closeSentence, findClosest } from '../../core/text/did-you-mean.ts';
 import { CONFIG_KEYS, holdsText, variableOf } from '../keys.ts';
 import type { ConfigFile } from './config-file.ts';
 import { toFieldSetting, toSettings, type Setting } from '../settings.ts';
@@ -155,7 +155,7 @@ function pickProfile(files: (FileLayers & { trusted: boolean })[], name: string 
   const chosen = files.map(({ profiles, trusted }) => ({ settings: profiles.get(name) ?? [], trusted }));
   if (files.some(({ profiles }) => profiles.has(name))) return chosen;
   const known = [...new Set(files.flatMap(({ profiles }) => [...profiles.keys()]))];
-  throw new HaloError('CONFIG_INVALID', `There is no profile "${name}"${didYouMean(name, known) || '.'}`, {
+  throw new HaloError('CONFIG_INVALID', `There is no profile "${name}"${closeSentence(name, known)}`, {
     hint:
       known.length === 0
         ? 'Define [profiles.<name>] in a configuration file first.'

@@ -1,5 +1,5 @@
 import { HaloError } from './errors.ts';
-import { didYouMean } from '../text/did-you-mean.ts';
+import { closeSentence } from '../text/did-you-mean.ts';
 
 /**
  * Places where HALO_FAILPOINT can inject a fault: before and after each phase and each durable write, in execution
@@ -107,13 +107,9 @@ export function parseFailpoints(text: string): ArmedFault[] {
     }
     if (!isFailpoint(at)) {
       const names = namesLike(at);
-      throw new HaloError(
-        'CONFIG_INVALID',
-        `HALO_FAILPOINT: there is no failpoint ${at}${didYouMean(at, names) || '.'}`,
-        {
-          hint: `Use one of: ${names.join(', ')}.`,
-        },
-      );
+      throw new HaloError('CONFIG_INVALID', `HALO_FAILPOINT: there is no failpoint ${at}${closeSentence(at, names)}`, {
+        hint: `Use one of: ${names.join(', ')}.`,
+      });
     }
     return {
       at,

@@ -1,6 +1,6 @@
 import { HaloError } from '../failure/errors.ts';
 import { FORGES, isProject, type ForgeName } from '../forge-name.ts';
-import { didYouMean } from '../text/did-you-mean.ts';
+import { closeSentence } from '../text/did-you-mean.ts';
 
 /** The issues of which a run consists: those of a project with a label. */
 export interface IssueSource {
@@ -20,10 +20,13 @@ export function parseIssueSource(
   const [name = '', ...rest] = text.split(':');
   const forge = FORGES.find((each) => each === name);
   if (forge === undefined) {
-    const meant = didYouMean(name, FORGES) || '.';
-    throw new HaloError('USAGE', `The source ${JSON.stringify(text.slice(0, 200))} is unknown${meant}`, {
-      hint: `Write one of ${FORGES.join(', ')}, with the project: \`--source github:owner/repo\`.`,
-    });
+    throw new HaloError(
+      'USAGE',
+      `The source ${JSON.stringify(text.slice(0, 200))} is unknown${closeSentence(name, FORGES)}`,
+      {
+        hint: `Write one of ${FORGES.join(', ')}, with the project: \`--source github:owner/repo\`.`,
+      },
+    );
   }
   const project = rest.length > 0 ? rest.join(':') : projectOf(remote);
   if (project === undefined || !isProject(forge, project))

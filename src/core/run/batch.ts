@@ -1,7 +1,7 @@
 import { HaloError } from '../failure/errors.ts';
 import { findCycle } from './dependency-order.ts';
 import { visualSkeleton, quoteExactly } from '../text/look-alike.ts';
-import { didYouMean } from '../text/did-you-mean.ts';
+import { closeSentence } from '../text/did-you-mean.ts';
 
 /** A repository of a batch, with the names of its dependencies. */
 export interface BatchMember {
@@ -51,7 +51,7 @@ function assertValidNames(members: readonly BatchMember[]): void {
     const unknown = deps.find((dep) => !known.has(dep));
     if (unknown === undefined) continue;
     const lacks = `${quoted(name)} depends on ${quoted(unknown)}, which the batch does not have`;
-    throw new HaloError('USAGE', `${lacks}${didYouMean(unknown, known) || '.'}`, {
+    throw new HaloError('USAGE', `${lacks}${closeSentence(unknown, known)}`, {
       hint: `Use one of its repositories: ${[...known].slice(0, 20).join(', ')}.`,
     });
   }

@@ -1,5 +1,5 @@
 import { HaloError } from '../failure/errors.ts';
-import { didYouMean } from '../text/did-you-mean.ts';
+import { closeSentence } from '../text/did-you-mean.ts';
 
 /** Named priorities; as with nice, lower values run first. */
 const PRIORITY_WORDS = { high: -10, normal: 0, low: 10 } as const;
@@ -12,7 +12,7 @@ export function parsePriority(text: string): number {
   if (Object.hasOwn(PRIORITY_WORDS, text)) return PRIORITY_WORDS[text as keyof typeof PRIORITY_WORDS];
   const value = Number(text);
   if (/^-?\d{1,4}$/.test(text) && isPriority(value)) return value;
-  throw new HaloError('USAGE', `"${text}" is not a priority${didYouMean(text, Object.keys(PRIORITY_WORDS)) || '.'}`, {
+  throw new HaloError('USAGE', `"${text}" is not a priority${closeSentence(text, Object.keys(PRIORITY_WORDS))}`, {
     hint: `Write high, normal, low, or a whole number from -${MAX_PRIORITY} to ${MAX_PRIORITY}; smaller runs first.`,
   });
 }

@@ -15,7 +15,7 @@ import type { TestChanges } from '../test-report/test-report.ts';
 import type { PullState } from '../pulls/pull-state.ts';
 import { msBetween } from '../text/format-elapsed.ts';
 import type { HiddenPlaces } from '../text/hidden-places.ts';
-import { didYouMean } from '../text/did-you-mean.ts';
+import { closeSentence } from '../text/did-you-mean.ts';
 import { askOf, isIn, type StoryProgress } from './progress.ts';
 import { isQuestion, type StoryReplies } from './questions.ts';
 import type { Need } from './run-dependencies.ts';
@@ -348,8 +348,11 @@ export function storyOf({ runId, stories }: Pick<RunState, 'runId' | 'stories'>,
   const story = stories.find(({ id }) => id === storyId);
   if (story !== undefined) return story;
   const known = stories.map(({ id }) => id);
-  const meant = didYouMean(storyId, known) || '.';
-  throw new HaloError('STORY_NOT_FOUND', `Run ${runId} has no story ${JSON.stringify(storyId)}${meant}`, {
-    hint: `Use one of its stories: ${known.slice(0, 20).join(', ')}.`,
-  });
+  throw new HaloError(
+    'STORY_NOT_FOUND',
+    `Run ${runId} has no story ${JSON.stringify(storyId)}${closeSentence(storyId, known)}`,
+    {
+      hint: `Use one of its stories: ${known.slice(0, 20).join(', ')}.`,
+    },
+  );
 }

@@ -9,6 +9,11 @@ export function didYouMean(word: unknown, known: Iterable<string>): string {
   return meant === undefined ? '' : `; did you mean "${safeLine(meant, 100)}"?`;
 }
 
+/** The same for a sentence, which ends with a full stop if no known word is close. */
+export function closeSentence(word: unknown, known: Iterable<string>): string {
+  return didYouMean(word, known) || '.';
+}
+
 /** For zod: the message for a word that is none of a list; undefined for other issues, whose message stays. */
 export function explainChoice(issue: { code?: string; values?: unknown; input?: unknown }): string | undefined {
   if (issue.code !== 'invalid_value' || !Array.isArray(issue.values) || issue.values.length < 2) return undefined;

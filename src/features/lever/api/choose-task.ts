@@ -1,5 +1,5 @@
 import { HaloError } from '../../../core/failure/errors.ts';
-import { didYouMean } from '../../../core/text/did-you-mean.ts';
+import { closeSentence } from '../../../core/text/did-you-mean.ts';
 import type { Task } from './tasks-file.ts';
 
 /** `none`: all tasks are completed; `human`: the next task is for a person. */
@@ -31,13 +31,9 @@ function assertIsNext(tasks: readonly Task[], wanted: string, first: Task | unde
   const task = tasks.find(({ id }) => id === wanted);
   if (task === undefined) {
     const ids = tasks.map(({ id }) => id);
-    throw new HaloError(
-      'TASK_NOT_NEXT',
-      `There is no task ${name} in the tasks file${didYouMean(wanted, ids) || '.'}`,
-      {
-        hint: tasks.length === 0 ? 'Add a task to the file.' : `Its tasks: ${namesOf(tasks)}.`,
-      },
-    );
+    throw new HaloError('TASK_NOT_NEXT', `There is no task ${name} in the tasks file${closeSentence(wanted, ids)}`, {
+      hint: tasks.length === 0 ? 'Add a task to the file.' : `Its tasks: ${namesOf(tasks)}.`,
+    });
   }
   if (!isOpen(task))
     throw new HaloError('TASK_NOT_NEXT', `The task ${name} is completed already.`, {

@@ -4,7 +4,7 @@ import { readEndpoints, type EndpointSettings } from '../config/endpoint-setting
 import { readCaFile } from '../../../config/host-rules.ts';
 import { HaloError } from '../../../core/failure/errors.ts';
 import type { Notification } from '../core/notification.ts';
-import { didYouMean } from '../../../core/text/did-you-mean.ts';
+import { closeSentence } from '../../../core/text/did-you-mean.ts';
 import { defined } from '../../../lib/guards.ts';
 import { openMasker } from '../../../lib/secrets/masker.ts';
 import { DeliveryError } from '../../../lib/network/post.ts';
@@ -84,7 +84,7 @@ async function selectEndpoint(home: string, name: string): Promise<EndpointSetti
   const found = endpoints.find((endpoint) => endpoint.name === name);
   if (found !== undefined) return found;
   const names = endpoints.map((endpoint) => endpoint.name);
-  throw new HaloError('USAGE', `There is no endpoint ${JSON.stringify(name)}${didYouMean(name, names) || '.'}`, {
+  throw new HaloError('USAGE', `There is no endpoint ${JSON.stringify(name)}${closeSentence(name, names)}`, {
     hint: names.length === 0 ? 'Add [notify.<name>] to config.toml of HALO_HOME.' : `Use one of ${names.join(', ')}.`,
   });
 }

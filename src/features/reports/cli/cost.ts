@@ -6,7 +6,7 @@ import { formatElapsed } from '../../../core/text/format-elapsed.ts';
 import { defined } from '../../../lib/guards.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
 import { formatCount } from '../../../core/text/format-count.ts';
-import { didYouMean } from '../../../core/text/did-you-mean.ts';
+import { closeSentence } from '../../../core/text/did-you-mean.ts';
 import { costText } from '../../../view/usage-text.ts';
 import type { Cli, Define } from '../../../cli/cli.ts';
 import { addReportScope, reportScope, type ReportFlags } from './report-scope.ts';
@@ -58,7 +58,7 @@ function parseBy(text: string): CostGroup[] {
   if (groups !== undefined) return groups;
   const refused = text.split(',').find((word) => parseCostGroups(word) === undefined);
   const list = `one or several of ${COST_GROUPS.join(', ')}, separated by commas`;
-  throw new InvalidArgumentError(`It must be ${list}${didYouMean(refused, COST_GROUPS) || '.'}`);
+  throw new InvalidArgumentError(`It must be ${list}${closeSentence(refused, COST_GROUPS)}`);
 }
 
 async function showCost({ by, json, run, since }: Flags, cli: Cli): Promise<void> {
@@ -104,7 +104,7 @@ async function showQuality({ by = ['repo'], json, run, since }: Flags, cli: Cli)
   if (group === undefined || more.length > 0)
     throw new HaloError(
       'USAGE',
-      `With --quality, --by must be one of ${QUALITY_GROUPS.join(', ')}${didYouMean(by[0], QUALITY_GROUPS) || '.'}`,
+      `With --quality, --by must be one of ${QUALITY_GROUPS.join(', ')}${closeSentence(by[0], QUALITY_GROUPS)}`,
     );
   const report = await cli.withOperations((operations) =>
     operations.reportQuality({ by: group, ...reportScope(defined({ run, since })) }),
