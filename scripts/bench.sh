@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs a benchmark: npm run bench -- cold|dashboard|growth|long-run|output|overhead|paint|restart|start|throughput|warm [--json] [--rounds N]
+# Runs a benchmark: npm run bench -- cold|dashboard|figures|growth|long-run|output|overhead|paint|peers|restart|start|throughput|warm [--json] [--rounds N]
 #   npm run bench -- warm --repository PATH --setup 'npm ci' [--set key=value]...
 set -euo pipefail
 cd "$(dirname "$0")/.."

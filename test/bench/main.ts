@@ -7,6 +7,7 @@ import { measureLongRun } from './long-run.ts';
 import { measureOutput } from './output.ts';
 import { measureOverhead } from './overhead.ts';
 import { measurePaint } from './paint.ts';
+import { measurePeers } from './peers.ts';
 import { measureRestart } from './restart.ts';
 import { measureStart } from './start.ts';
 import { measureThroughput } from './throughput.ts';
@@ -21,6 +22,7 @@ const BENCHMARKS = {
   output: measureOutput,
   overhead: measureOverhead,
   paint: measurePaint,
+  peers: measurePeers,
   restart: measureRestart,
   start: measureStart,
   throughput: measureThroughput,
