@@ -296,7 +296,7 @@ describe('halo land refuses', () => {
     expect(repository.git('rev-parse', 'HEAD')).toBe(head);
     repository.write('b', 'b');
     repository.commit('on its own way');
-    await refuse(made, 'main has commits', `git merge halo/${made}`);
+    await refuse(made, 'The branch main has moved since: it has 1 commit', `git merge halo/${made}`);
   });
 });
 

@@ -71,7 +71,7 @@ it('hazards 26, 27: refuses a detached HEAD, a missing branch, and a branch that
   await expect(fastForward({ ...request, branch: 'nope' })).rejects.toMatchObject(refused('does not exist'));
   const own = commitFiles(root, { c: '1' }, 'own work');
   await expect(fastForward({ ...request, branch: 'main' })).rejects.toMatchObject(
-    refused('main has moved since: it has 1 commit'),
+    refused('The branch main has moved since: it has 1 commit'),
   );
   expect(run(root, ['rev-parse', 'main', 'main^'])).toBe(`${own}\n${base}`);
 });
