@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { JournalEntry } from '../../src/core/journal/events.ts';
+import { awaitsPerson } from '../../src/core/run/state.ts';
 import { asksPerson, inboxItems, inboxLabel, type InboxKind } from '../../src/view/inbox.ts';
-import { created, failed, held, passed, stateOf, succeeded } from '../support/journal.ts';
+import { asked, attempted, created, failed, held, passed, stateOf, succeeded } from '../support/journal.ts';
 
 const SUMMARY = 'raise budget.story_usd to continue.';
 const overBudget = failed('US-001').map((entry) =>
@@ -33,6 +34,14 @@ describe('what waits for a person', () => {
     const run = stateOf(created('r1', 1), ...overBudget, ended('BUDGET_EXCEEDED'));
     const newer = { ...stateOf(created('r2', 1)), createdAt: '2031-01-01T00:00:00.000Z' };
     expect(inboxItems(run, [newer, run])).toEqual([]);
+  });
+
+  it('is not the question of a run that was cancelled, which can no longer be answered', () => {
+    const entries = [created('r1', 2), ...asked('US-001').slice(0, -1), ...attempted('US-002')];
+    const open = stateOf(...entries);
+    expect([inboxItems(open, [open]).map(({ kind }) => kind), awaitsPerson(open)]).toEqual([['answer'], true]);
+    const cancelled = stateOf(...entries, { type: 'run.ended', stopReason: 'USER_ABORT', detail: '' });
+    expect([inboxItems(cancelled, [cancelled]), awaitsPerson(cancelled)]).toEqual([[], false]);
   });
 
   it('has a sign, and only questions and approvals are what a run cannot continue without', () => {

@@ -17,7 +17,7 @@ import { msBetween } from '../text/format-elapsed.ts';
 import type { HiddenPlaces } from '../text/hidden-places.ts';
 import { closeSentence } from '../text/did-you-mean.ts';
 import { askOf, isIn, type StoryProgress } from './progress.ts';
-import { isQuestion, type StoryReplies } from './questions.ts';
+import { isAnswerable, isQuestion, type StoryReplies } from './questions.ts';
 import type { Need } from './run-dependencies.ts';
 
 /** A user's request to pause a run: after the running stories or, with `now`, immediately. */
@@ -239,10 +239,10 @@ export function awaitsDecision(run: RunState): boolean {
   return run.status === 'ended' && isUndecided(run);
 }
 
-/** What a person has to do about a story, as a kind of the inbox; undefined: nothing. Questions of a task cannot be answered. */
-export function awaitedOf(story: StoryState, { task }: Pick<RunState, 'task'>) {
+/** What a person has to do about a story, as a kind of the inbox; undefined: nothing. */
+export function awaitedOf(story: StoryState, run: Pick<RunState, 'task' | 'stopReason'>) {
   if (story.held !== undefined) return 'approval';
-  return isQuestion(story) && task === true ? undefined : askOf(story)?.kind;
+  return isQuestion(story) && !isAnswerable(story, run) ? undefined : askOf(story)?.kind;
 }
 
 /** Whether a run cannot continue without a person. */
