@@ -474,8 +474,8 @@ describe('nextSteps', () => {
     ['a PRD elsewhere', { prdPath: '/home/me/my plans/a.md' }, "halo submit '/home/me/my plans/a.md'"],
     [
       'issues',
-      { issues: { forge: 'github', project: 'acme/shop', label: 'halo' } },
-      'halo submit --source github:acme/shop',
+      { issues: { forge: 'github', project: 'acme/shop', label: 'for bots' } },
+      "halo submit --source github:acme/shop --label 'for bots'",
     ],
     ['a PRD from stdin', { prdPath: '-' }, 'halo submit'],
     ['a process of the user', { owner: 'me-1' }, 'halo run prd.json'],

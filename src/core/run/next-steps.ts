@@ -1,6 +1,7 @@
 import { askOf } from './progress.ts';
 import { causeRow, failsWithoutAgent } from '../failure/failure.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
+import { formatIssueSource } from '../issues/issue-source.ts';
 import { safeLine, printableShellWord } from '../text/safe-text.ts';
 import { logOptionFor } from '../transcript/excerpt.ts';
 import { canAnswer, canRetry, isOpenStory } from './actions.ts';
@@ -69,7 +70,8 @@ function inputText({ input }: Pick<NextStep, 'input'>): string {
 
 /** What a new run of the same work is started with, in the repository of the run; undefined: its PRD came from stdin. */
 function inputOf({ prdPath, issues, repo }: RunState): string | undefined {
-  if (issues !== undefined) return `--source ${printableShellWord(`${issues.forge}:${issues.project}`)}`;
+  if (issues !== undefined)
+    return `--source ${printableShellWord(formatIssueSource(issues))} --label ${printableShellWord(issues.label)}`;
   if (prdPath === '-') return undefined;
   const inside = prdPath.startsWith(`${repo.source}/`) ? prdPath.slice(repo.source.length + 1) : prdPath;
   const elsewhere = repo.source.startsWith('/') ? '' : ` --repo ${printableShellWord(repo.source)}`;
