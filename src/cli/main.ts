@@ -122,10 +122,11 @@ async function meantBy(error: CommanderError, { found, unknown }: Omit<Located, 
   return setting === undefined ? meant : `\`-c ${setting}=<value>\``;
 }
 
-/** The settings by the option that users expect: `--parallel` for `run.parallel`. */
+/** The settings that `-c` accepts, by the option that users expect: `--parallel` for `run.parallel`. */
 async function settingsAsOptions(): Promise<Map<string, string>> {
   const { CONFIG_KEYS } = await import('../config/keys.ts');
-  const names = [...CONFIG_KEYS.keys()].reverse();
+  const settable = [...CONFIG_KEYS.values()].filter(({ trust }) => trust.rule !== 'host-file');
+  const names = settable.map(({ name }) => name).reverse();
   return new Map(names.map((name) => [`--${name.split('.').at(-1)?.replaceAll('_', '-') ?? ''}`, name]));
 }
 

@@ -57,6 +57,8 @@ describe('the command line', () => {
     [['audit', '--type', 'story.aproved'], 'did you mean "story.approved"?', '`halo audit --help`'],
     [['submit', 'x.md', '--priority', 'hihg'], 'is not a priority; did you mean "high"?', 'Write high, normal, low'],
     [['run', '--parralel', '2'], "Unknown option '--parralel'", 'Did you mean `-c run.parallel=<value>`?'],
+    // `-c` refuses a setting that only config.toml may have.
+    [['run', '--per-repo', '2'], "Unknown option '--per-repo'", 'hint:  Run `halo run --help` for usage.\n'],
     [['submit', '--max-turns', '2'], "Unknown option '--max-turns'", 'Run `halo submit --help`'],
     [['logs', '--parralel', '2'], "Unknown option '--parralel'", 'hint:  Run `halo logs --help` for usage.\n'],
     [['up', '--workers', '0'], 'whole number from 1', '`halo up --help`'],
