@@ -101,6 +101,7 @@ export const runOperations = {
     method: 'GET',
     path: '/v1/runs/{runId}',
     access: 'read',
+    endsWithRequest: true,
     summary: 'Returns the state of a run, its run.json, its directory on the server and the number of its workers.',
     output: {
       kind: 'json',
@@ -132,14 +133,14 @@ export const runOperations = {
             .describe('Why reviews and checks of its pull request are not used, a sentence each.'),
         }),
     },
-    async run(context, input) {
+    async run(context, input, signal) {
       const { host, store, limitedRuns } = context;
       const runId = await store.find(input.runId);
       const [state, record] = await Promise.all([store.readState(runId), store.readRecord(runId)]);
       const [takers, limited] = await Promise.all([readTakers(context, state), limitedRuns.of(state)]);
       const reports = state.issues && (await readReports(host.home, state));
       const pull = await readPullNotes(host.home, runId);
-      const moved = await findMovedBase(host.home, state);
+      const moved = await findMovedBase(host.home, state, { signal });
       return {
         state,
         ...limited,
