@@ -26,8 +26,9 @@ interface WorkerParts {
   cleaning: Set<Promise<void>>;
   shared: BudgetLedger | undefined;
   now: () => number;
-  /** What is called with the number of resources that a sweep removed; default: nothing. */
+  /** Which are asked before an attempt starts whether its story is not to be done any more; default: none. */
   withdrawals?: readonly ((worker: WorkerContext, planned: PlannedStory) => Promise<boolean>)[];
+  /** What is called with the number of resources that a sweep removed; default: nothing. */
   afterSweep?: readonly ((home: string, count: number) => Promise<void>)[];
 }
 

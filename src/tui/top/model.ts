@@ -74,13 +74,13 @@ export interface Failure {
 /** A setting of a run: its key as in `halo.toml`, and its value. */
 export type RunSetting = readonly [key: string, value: string];
 
-/** The data that views show; each part is read from one operation. */
 /** What attempts used, by the day (UTC), and in total. */
 export interface DailyCosts {
   rows: readonly { key: string; usage: Usage }[];
   total: { usage: Usage };
 }
 
+/** The data that views show; each part is read from one operation. */
 export type TopSource = 'runs' | 'workers' | 'breakers' | 'costs' | 'run' | 'view' | 'diff' | 'prds';
 
 /** Everything that a frame depends on. */
