@@ -95,7 +95,7 @@ function acted(state: TopState, notice: TopState['notice'] & object): TopState {
 
 function press(before: TopState, key: string): TopState {
   if (key === 'ctrl-c') return { ...before, ended: true };
-  if (before.question !== undefined) return answer(before, key);
+  if (before.question !== undefined) return answer(omit(before, 'firstKey'), key);
   const state = omit(before, 'notice', 'firstKey');
   if (state.inputLine !== undefined) return typed(state, key);
   const keys = typedKeys(before.firstKey, key);

@@ -115,6 +115,9 @@ describe('keys', () => {
     expect(asking.acting).toBeUndefined();
     expect(asking.question?.text).toContain(`which continues ${RUN}`);
     expect(after(asking, 'n').acting).toBeUndefined();
+    // A `g` before the question begins no sequence after it.
+    const early = after(acting, 'g', { type: 'refused', failure }, 'n', 'L');
+    expect(early.question?.text).toContain(DONE);
     expect(after(asking, 'y').acting).toEqual({
       ...{ name: 'land', runId: DONE },
       confirmation: { commit: COMMIT, confirm: ['hidden'] },
