@@ -10,7 +10,10 @@ import { RUN_ID } from '../lib/run-id.ts';
 import { isDiskError, isMissing } from './disk-errors.ts';
 
 /** A line of the index. Of several lines of a run, the last one counts. */
-type Line = RunFacts & { runId: string };
+type Line = RunFacts & { runId: string; v: number };
+
+/** The state and the text of a line of another version count as missing. Raise it if they mean something else. */
+const VERSION = 2;
 
 /**
  * Facts about the runs of a home, in `<home>/run-index.jsonl`, so that a list need not read the runs that it leaves out. It
@@ -90,12 +93,12 @@ export class RunIndex {
 }
 
 /** More is read from the journal: a list reads the index of all runs. */
-const MAX_TEXT_BYTES = 2_048;
+const MAX_TEXT_BYTES = 8_192;
 
 /** What an open run may change is left out. */
 function lineOf(run: RunState): Line {
   const facts = factsOf(run);
-  const line: Line = { runId: run.runId, ...facts };
+  const line: Line = { v: VERSION, runId: run.runId, ...facts };
   if (run.status !== 'ended') return omit(line, 'state', 'text');
   return Buffer.byteLength(facts.text) > MAX_TEXT_BYTES ? omit(line, 'text') : line;
 }
@@ -109,9 +112,12 @@ function parseLines(text: string): Line[] {
   const lines = text.split('\n').filter((line) => line !== '');
   // All of them take less time together. What a damaged line leaves open, no other line continues.
   const values = tryParseJson(`[${lines.join(',')}]`) ?? lines.map((line) => tryParseJson(line));
-  return (values as (Partial<Line> | null | undefined)[]).filter(
-    (line): line is Line => typeof line?.runId === 'string' && RUN_ID.test(line.runId) && typeof line.repo === 'string',
-  );
+  return (values as (Partial<Line> | null | undefined)[])
+    .filter(
+      (line): line is Line =>
+        typeof line?.runId === 'string' && RUN_ID.test(line.runId) && typeof line.repo === 'string',
+    )
+    .map((line) => (line.v === VERSION ? line : omit(line, 'state', 'text')));
 }
 
 /** Up to where a file was read. */

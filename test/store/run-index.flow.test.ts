@@ -69,9 +69,20 @@ describe('a list with conditions', () => {
     expect([page.runs.length, page.omitted]).toEqual([1, { open: 0, ended: 1 }]);
   });
 
+  test('reads the state and the text of a run whose line another version wrote', async ({ home, store }) => {
+    const runId = await create(store, { repo: '/srv/shop' });
+    await store.append(runId, [end('SUCCESS')]);
+    const path = join(home, 'run-index.jsonl');
+    const lines = readFileSync(path, 'utf8');
+    writeFileSync(path, lines.replaceAll('"v":2', '"v":1').replaceAll('success', 'other'));
+    const reader = openStore(home, { transcribe });
+    expect(await idsOf(reader, { state: 'success', ended: 5, open: 0 })).toEqual([runId]);
+    expect(await idsOf(reader, { find: 'shop', ended: 5, open: 0 })).toEqual([runId]);
+  });
+
   test('reads a run whose stories have more text than the index keeps', async ({ home, store }) => {
     const first = created(`0000${(serial += 1).toString().padStart(11, '0')}`);
-    const title = `${Array.from({ length: 400 }, (_, index) => `long${index}`).join(' ')} needle`;
+    const title = `${Array.from({ length: 1_200 }, (_, index) => `long${index}`).join(' ')} needle`;
     const stories = first.prd.stories.map((story) => ({ ...story, title }));
     await store.createRun({ ...first, prd: { ...first.prd, stories } }, origin);
     await store.append(first.runId, [end('SUCCESS')]);

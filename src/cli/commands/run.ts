@@ -82,7 +82,7 @@ a terminal, Ctrl-C and SIGTERM stop the run immediately, progress is printed as 
 lines, and the last line is the run directory.
 
 Exit codes:
-  0 every story landed     1 infrastructure         2 wrong usage     3 no story can start
+  0 every story passed     1 infrastructure         2 wrong usage     3 no story can start
   4 needs a human          5 something is missing   6 cannot start    10 a story failed
   11 a story used up its attempts    12 some stories passed    130 stopped by Ctrl-C
 

@@ -1,6 +1,6 @@
 import type { RunView } from '../../api/operations/runs.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import { nextSteps } from '../../core/run/next-steps.ts';
+import { possibleSteps } from '../../core/run/next-steps.ts';
 import { decisiveStory, needsPerson, type RunState, type StoryState } from '../../core/run/state.ts';
 import { failedTestsLines } from '../../core/test-report/failed-tests.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
@@ -34,7 +34,11 @@ export function statusPage(view: RunView, cli: Cli): string[] {
   ];
   const heading = ['STORY', 'VERDICT', 'ATTEMPTS', 'TIME', 'COMMIT', 'TITLE'].map((text) => ({ text }));
   const rows = [heading, ...state.stories.map((story) => storyRow(story, state, now))];
-  const steps = stepLines(nextSteps(state), terminalColumns(cli) ?? Number.POSITIVE_INFINITY, paint);
+  const steps = stepLines(
+    possibleSteps(state, view.moved !== undefined),
+    terminalColumns(cli) ?? Number.POSITIVE_INFINITY,
+    paint,
+  );
   return [
     ...facts.flatMap(([name, text]) => wrapFact(`${paint('quiet', name.padEnd(8))} ${text}`, cli)),
     '',

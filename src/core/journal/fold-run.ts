@@ -56,10 +56,10 @@ function countWork(state: RunState, at: string): RunState {
   return { ...state, worked };
 }
 
-/** An attempt runs, or the next one starts by itself soon: not so behind an open breaker. */
+/** An attempt runs, or a retry is due: not so behind an open breaker or during a pause of the model. */
 function isUnderWay({ attemptAt, waiting }: StoryState, isPaused: boolean): boolean {
   if (waiting === undefined) return attemptAt !== undefined;
-  return waiting.breaker === undefined && !isPaused;
+  return waiting.breaker === undefined && waiting.model === undefined && !isPaused;
 }
 
 function foldEvent(state: RunState | undefined, event: JournalEvent): RunState | undefined {

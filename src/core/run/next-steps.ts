@@ -119,6 +119,11 @@ export function nextSteps(state: RunState): NextStep[] {
   return steps;
 }
 
+/** The next steps of a run whose branch `has moved`, so that it cannot be landed: without that. */
+export function possibleSteps(state: RunState, hasMoved: boolean): NextStep[] {
+  return nextSteps(state).filter((step) => !hasMoved || step.do !== 'land');
+}
+
 /** How a person takes over what a run has landed. A pull request is merged on the forge. */
 export function landingStep({ runId, pull }: Pick<RunState, 'runId' | 'pull'>): Omit<NextStep, 'why'> {
   return { do: pull !== undefined && pull.ended === undefined ? 'pull' : 'land', runId };

@@ -325,8 +325,8 @@ export function attemptLimit(
 }
 
 /**
- * How long stories of a run were under way, in ms, also between their attempts, but without the time in which only people,
- * a new worker or the end of an outage could continue the run; undefined before the first one.
+ * How long stories of a run were under way or waited for a retry, in ms: not while the run was paused, or waited for a
+ * person, its model or a circuit breaker; undefined before the first story.
  */
 export function workedMs({ worked }: RunState, now: string): number | undefined {
   return worked && worked.ms + (worked.since === undefined ? 0 : Math.max(0, msBetween(worked.since, now)));

@@ -55,7 +55,7 @@ export async function fastForward(request: FastForwardRequest): Promise<FastForw
   if (!(await isAncestor(gitDir, tip, to))) {
     const commits = await countDiverged(gitDir, { branch, tip: to });
     throw landRefused(
-      `The branch ${branch} has moved since: it has ${commits === 1 ? '1 commit' : `${commits} commits`} that ${name} lacks, so it cannot be fast-forwarded.`,
+      `The branch ${branch} has moved since: it has ${commits === 1 ? '1 commit' : `${commits || 'other'} commits`} that ${name} lacks, so it cannot be fast-forwarded.`,
       `Merge by hand: git merge ${name}. Or open a pull request with \`halo pr\`, or submit the PRD again to start from ${branch}.`,
     );
   }

@@ -68,14 +68,11 @@ export function useKeys({ openPalette, openKeys }: KeyActions): void {
       return;
     }
     const from = event.target as HTMLElement;
-    if (
-      event.ctrlKey ||
-      event.metaKey ||
-      event.altKey ||
-      event.key === 'Shift' ||
-      from.closest('input, textarea, select, dialog') !== null
-    )
+    if (event.key === 'Shift') return;
+    if (event.ctrlKey || event.metaKey || event.altKey || from.closest('input, textarea, select, dialog') !== null) {
+      first.current = undefined;
       return;
+    }
     const keys = typedKeys(first.current, event.key);
     first.current = keys === undefined ? SEQUENCE_START : undefined;
     if (keys === undefined) return;

@@ -3,7 +3,7 @@ import type { RunView } from '../../api/operations/runs.ts';
 import { formatUsd } from '../../core/budget.ts';
 import { STOP_REASONS } from '../../core/failure/stop-reason.ts';
 import { canRetry } from '../../core/run/actions.ts';
-import { nextSteps, toCommands, type NextStep } from '../../core/run/next-steps.ts';
+import { possibleSteps, toCommands, type NextStep } from '../../core/run/next-steps.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { safeLine, safeText } from '../../core/text/safe-text.ts';
 import { inboxItems } from '../../view/inbox.ts';
@@ -44,7 +44,8 @@ export function RunHeader({ run, view, now, person }: RunHeaderProps): JSX.Eleme
   const words = runWords({ ...run, ...(heldBy !== undefined && { heldBy }) });
   const waits = view === undefined ? [] : whyRunWaits({ ...view, state: run });
   const facts = runFacts({ ...view, state: run }, now).filter(({ kind }) => !ELSEWHERE.includes(kind));
-  const steps = run.status === 'ended' ? nextSteps(run).filter((step) => !isOnPage(step)) : [];
+  const steps =
+    run.status === 'ended' ? possibleSteps(run, view?.moved !== undefined).filter((step) => !isOnPage(step)) : [];
   return (
     <div class="run-head">
       <div class="run-title">
@@ -84,13 +85,13 @@ export function RunHeader({ run, view, now, person }: RunHeaderProps): JSX.Eleme
           Next: <Command line={command}>{why}</Command>
         </p>
       ))}
-      <ShellCommands steps={shellSteps(run, person)} />
+      <ShellCommands steps={shellSteps(run, person, view?.moved !== undefined)} />
     </div>
   );
 }
 
 /** The commands of what the page offers. */
-function shellSteps(run: RunState, person: Person): Omit<NextStep, 'why'>[] {
+function shellSteps(run: RunState, person: Person, hasMoved: boolean): Omit<NextStep, 'why'>[] {
   const { runId, paused, status } = run;
   const looks: Omit<NextStep, 'why'>[] = [
     { do: 'diff', runId },
@@ -98,7 +99,11 @@ function shellSteps(run: RunState, person: Person): Omit<NextStep, 'why'>[] {
   ];
   if (!mayDo(person, 'control', run.user)) return looks;
   const stops = (['pause', 'cancel'] as const).filter((each) => each === 'cancel' || paused === undefined);
-  return [...nextSteps(run), ...looks, ...(status === 'ended' ? [] : stops.map((each) => ({ do: each, runId })))];
+  return [
+    ...possibleSteps(run, hasMoved),
+    ...looks,
+    ...(status === 'ended' ? [] : stops.map((each) => ({ do: each, runId }))),
+  ];
 }
 
 /** Whether its end says more than the failures of its stories below. */
