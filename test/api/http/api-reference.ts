@@ -34,7 +34,7 @@ post() { api -H 'Content-Type: application/json' -d "$@"; }
 api $HALO_URL/v1/runs
 \`\`\`
 
-- **Token.** Every request needs the header \`Authorization: Bearer <token>\`. \`HALO_TOKEN\` of the server and the content of \`<HALO_HOME>/api-token\` allow all requests, the token of a [user](fleet.md#users) [what their role includes](fleet.md#access).
+- **Token.** Every request needs the header \`Authorization: Bearer <token>\`. \`HALO_TOKEN\` of the server and the content of \`<HALO_HOME>/api-token\` allow all requests, the token of a [user](fleet.md#users) [what their role includes](fleet.md#access); that table links all requests. The right of a request is behind its route.
 - **Runs.** \`{runId}\` is the id of a run, or a unique part of it.
 - **Errors.** The body is \`{code, message, hint?}\`; [codes](failures.md#codes). The status is 400 for \`USAGE\`, 401 for \`API_REFUSED\` (403 for a wrong host name or origin), 403 for \`ACCESS_DENIED\`, 404 for a missing run, story, artifact or user, 409 if the state of the run does not allow it, 422 if it cannot be fulfilled, 429 for \`TOO_MANY_REQUESTS\`, 503 if the server lacks something, otherwise 500.
 - **Streams.** One JSON object per line (\`application/x-ndjson\`). An error is the last line, as \`{"error": {code, message, hint?}}\`. Empty lines keep the connection alive. \`Accept: text/event-stream\` selects server-sent events: \`Last-Event-ID\` continues after an event, an error has the type \`problem\`, the last event the type \`end\`.
@@ -46,17 +46,12 @@ export function writeApiReference(): string {
   const { paths } = buildOpenApi() as { paths: Record<string, Record<string, Described>> };
   const described = (operation: AnyOperation) =>
     paths[operation.path.replace('*}', '}')]![operation.method.toLowerCase()]!;
-  const routes = ALL_OPERATIONS.map((operation) => {
-    const { name, access } = operation;
-    return `- [\`${routeOf(operation)}\`](#${name.toLowerCase()}): ${access}`;
-  });
   const shared = findShared(ALL_OPERATIONS.map(described));
   const sections = ALL_OPERATIONS.map((operation) => section(operation, described(operation), shared));
   const [submit] = ALL_OPERATIONS.filter(({ name }) => name === 'submit').map(described);
   const options = describeFields(bodyOf(submit!.requestBody)!, [], isSubmitOption);
   return [
     HEAD,
-    `The requests, each with the right that it needs:\n\n${routes.join('\n')}\n`,
     ...sections,
     `## Options of a submit\n\n${options.join('\n')}\n`,
     `## Shared fields\n\n${[...shared].sort().join('\n')}\n`,
@@ -98,7 +93,7 @@ function section(
   { parameters = [], requestBody, responses }: Described,
   shared: string[],
 ): string {
-  const { name, summary, input } = operation;
+  const { name, summary, input, access } = operation;
   const body = bodyOf(requestBody);
   const query = parameters.filter((each) => each.in === 'query');
   const isSubmit = 'queueFolder' in (body?.properties ?? {});
@@ -115,7 +110,7 @@ function section(
   const own = notes.filter((note) => !shared.includes(note));
   return [
     `## ${name}\n`,
-    `\`${routeOf(operation)}\`\n`,
+    `\`${routeOf(operation)}\` (${access})\n`,
     `${summary}\n`,
     ...(input === undefined || fields.length === 0
       ? []
