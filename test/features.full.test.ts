@@ -8,6 +8,32 @@ const root = resolve(import.meta.dirname, '..');
 const sources = readSources(resolve(root, 'src'));
 const features = featuresOf(sources);
 
+/** Tests of pages and tables about all of halo, which name features, and of this. */
+const OF_THE_WHOLE = [
+  'api/access/access',
+  'api/http/openapi',
+  'architecture',
+  'chaos/hazards',
+  'cli/docs',
+  'config/reference',
+  'config/repository-file',
+  'contract/tables',
+  'docs',
+  'features.full',
+  'mcp/tools',
+  'prd/dialects/dialects',
+  'prd/docs',
+  'prd/fields',
+  'prd/fuzz',
+  'prd/parse',
+  'prd/schemas',
+  'security/git/continued-runs',
+  'security/git/pipes',
+  'security/network/issue-project',
+  'security/server/user-limits',
+  'security/table',
+].map((name) => `test/${name}.test.ts`);
+
 describe('the sources', () => {
   let copy: CopiedSources;
   beforeAll(() => {
@@ -21,4 +47,9 @@ describe('the sources', () => {
       expect(copy.compile()).toBe('');
     },
   );
+
+  it('pass their unit tests without all features', () => {
+    copy.without(features);
+    expect(copy.runUnits(OF_THE_WHOLE)).toBe('');
+  });
 });

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { parseAst } from 'vitest/node';
-import { JOINS, type SourceFile } from './architecture.ts';
+import { JOINS, readSources, type SourceFile } from './architecture.ts';
 
 /** The names of the features: the folders in src/features/. */
 export function featuresOf(files: readonly SourceFile[]): string[] {
@@ -56,11 +56,61 @@ export class CopiedSources {
     }
   }
 
+  /** Runs the unit tests that do not reach features, except those of `others`, and returns what failed. */
+  runUnits(others: readonly string[]): string {
+    const files = execFileSync('git', ['ls-files'], { cwd: this.#root, encoding: 'utf8' }).split('\n');
+    const tests = readSources(join(this.#root, 'test'));
+    const left = new Set(tests.filter((file) => reachesFeature(file, tests)).map(({ path }) => `test/${path}`));
+    const kept = files.filter((path) => !/^(src\/|$)/.test(path) && !left.has(path) && !others.includes(path));
+    for (const path of kept.filter((each) => existsSync(join(this.#root, each))))
+      cpSync(join(this.#root, path), join(this.#folder, path));
+    const vitest = ['--project', 'unit', '--reporter', 'json', '--outputFile', 'result.json'];
+    try {
+      execFileSync(join(this.#root, 'node_modules/.bin/vitest'), ['run', ...vitest], {
+        cwd: this.#folder,
+        stdio: 'ignore',
+      });
+    } catch {
+      // The result says what failed.
+    }
+    const { numPassedTests, testResults } = JSON.parse(
+      readFileSync(join(this.#folder, 'result.json'), 'utf8'),
+    ) as Result;
+    const failed = testResults.filter(({ status }) => status !== 'passed');
+    const named = failed.flatMap(({ name, message, assertionResults }) => [
+      `${name}: ${message}`,
+      ...assertionResults.filter(({ status }) => status === 'failed').map(({ fullName }) => `  ${fullName}`),
+    ]);
+    return numPassedTests > 1000 ? named.join('\n') : `only ${numPassedTests} tests ran\n${named.join('\n')}`;
+  }
+
   #write(path: string, text: string): void {
     const target = join(this.#folder, 'src', path);
     // What is as before is not compiled again.
     if (!existsSync(target) || readFileSync(target, 'utf8') !== text) writeFileSync(target, text);
   }
+}
+
+/** What the JSON reporter of vitest writes. */
+interface Result {
+  numPassedTests: number;
+  testResults: {
+    name: string;
+    status: string;
+    message: string;
+    assertionResults: { fullName: string; status: string }[];
+  }[];
+}
+
+/** Whether a test needs a feature. Paths are below test/. */
+function reachesFeature(file: SourceFile, tests: readonly SourceFile[], seen = new Set<string>()): boolean {
+  if (file.path.startsWith('features/')) return true;
+  seen.add(file.path);
+  return file.imports.some(({ target }) => {
+    if (target.startsWith('../src/features/')) return true;
+    const next = seen.has(target) ? undefined : tests.find(({ path }) => path === target);
+    return next !== undefined && reachesFeature(next, tests, seen);
+  });
 }
 
 /**
