@@ -14,6 +14,8 @@ import { storyCount } from './run-words.ts';
 export type InboxAction = 'answer' | 'decide' | 'land' | 'reset' | 'retry';
 
 interface KindRow {
+  /** What the inbox lists, in the plural. */
+  lists: string;
   /** `?`: the run cannot continue without a person; `!`: something has stopped it; `+`: a result, which blocks nothing. */
   sign: '?' | '!' | '+';
   action: InboxAction;
@@ -31,23 +33,28 @@ interface KindRow {
 /** What a person decides, as all surfaces show it. `inboxItems` says when. */
 export const INBOX = {
   answer: {
+    lists: 'questions of stories',
     ...{ sign: '?', action: 'answer', button: 'Send the answer', doing: 'Sending', access: 'control' },
     step: (item, run) => ({ do: 'answer', ...placeOf(item, run) }),
   },
   approval: {
+    lists: 'commits and results to approve',
     ...{ sign: '?', action: 'decide', button: 'Approve', doing: 'Approving', access: 'operate' },
     step: (item, run) => ({ do: 'diff', ...placeOf(item, run) }),
     further: ['approve', 'reject'],
   },
   breaker: {
+    lists: 'open circuit breakers',
     ...{ sign: '!', action: 'reset', button: 'Reset', doing: 'Resetting', access: 'operate' },
     step: (_item, { runId }) => ({ do: 'reset', runId }),
   },
   budget: {
+    lists: 'exhausted budgets',
     ...{ sign: '!', action: 'retry', button: 'Retry', doing: 'Retrying', access: 'control' },
     step: (_item, run) => nextSteps(run)[0] ?? { do: 'status', runId: run.runId },
   },
   land: {
+    lists: 'results to land',
     ...{ sign: '+', action: 'land', button: 'Land', doing: 'Landing', access: 'operate' },
     step: (_item, { runId }) => ({ do: 'land', runId }),
   },
@@ -57,6 +64,12 @@ export const INBOX = {
 export type InboxKind = keyof typeof INBOX;
 
 export const INBOX_KINDS = Object.keys(INBOX) as [InboxKind, ...InboxKind[]];
+
+/** What the inbox lists, as a part of a sentence; `all`: also results, which block nothing. */
+export function inboxContent({ all }: { all: boolean }): string {
+  const listed = INBOX_KINDS.filter((kind) => all || INBOX[kind].sign !== '+').map((kind) => INBOX[kind].lists);
+  return `${listed.slice(0, -1).join(', ')}, and ${listed.at(-1)}`;
+}
 
 export interface InboxItem {
   kind: InboxKind;

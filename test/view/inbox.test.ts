@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JournalEntry } from '../../src/core/journal/events.ts';
 import { awaitsPerson } from '../../src/core/run/state.ts';
-import { asksPerson, inboxItems, inboxLabel, type InboxKind } from '../../src/view/inbox.ts';
+import { asksPerson, INBOX_KINDS, inboxContent, inboxItems, inboxLabel, type InboxKind } from '../../src/view/inbox.ts';
 import { asked, attempted, created, failed, held, passed, stateOf, succeeded } from '../support/journal.ts';
 
 const SUMMARY = 'raise budget.story_usd to continue.';
@@ -48,5 +48,9 @@ describe('what waits for a person', () => {
     const kinds: InboxKind[] = ['answer', 'approval', 'breaker', 'budget', 'land'];
     expect(kinds.map(inboxLabel)).toEqual(['? answer', '? approval', '! breaker', '! budget', '+ land']);
     expect(kinds.filter((kind) => asksPerson({ kind }))).toEqual(['answer', 'approval']);
+    expect(kinds).toEqual(INBOX_KINDS);
+    expect(inboxContent({ all: false })).toBe(
+      'questions of stories, commits and results to approve, open circuit breakers, and exhausted budgets',
+    );
   });
 });

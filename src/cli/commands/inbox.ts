@@ -2,7 +2,7 @@ import type { BreakerView } from '../../api/operations/schemas.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { commandOf } from '../../core/run/next-steps.ts';
-import { INBOX_KINDS, inboxItems, inboxStep, sharedBreakerItem } from '../../view/inbox.ts';
+import { INBOX_KINDS, inboxContent, inboxItems, inboxStep, sharedBreakerItem } from '../../view/inbox.ts';
 import type { Cli, Define } from '../cli.ts';
 import { table, terminalColumns, type Cell } from '../output/table.ts';
 
@@ -12,7 +12,7 @@ const MAX_ENDED = 200;
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Lists what waits for a person: questions of stories, commits and results to approve, open circuit breakers, exhausted budgets, and results to land. Each row names the command that continues.',
+      `Lists what waits for a person: ${inboxContent({ all: true })}. Each row names the command that continues.`,
     )
     .option('--json', `print a list of kind (${INBOX_KINDS.join(', ')}), runId, story, text and next as JSON`)
     .addHelpText('after', HELP)

@@ -76,17 +76,14 @@ export function hasLeftWork({ kept, attempts }: Pick<StoryReplies, 'kept'> & { a
   return kept?.attempt === attempts;
 }
 
-/** Whether a person can answer the question of a story: not of a task, nor after the run was cancelled. */
-export function isAnswerable(
-  story: { progress: StoryProgress; held?: unknown },
-  { task, stopReason }: Omit<RunWithQuestions, 'stories'>,
-): boolean {
-  return isQuestion(story) && task === undefined && stopReason !== 'USER_ABORT';
+/** Whether stories of a run can wait for a person: not those of a task, nor after the run was cancelled. */
+export function asksPeople({ task, stopReason }: Omit<RunWithQuestions, 'stories'>): boolean {
+  return task === undefined && stopReason !== 'USER_ABORT';
 }
 
 /** Whether a story of a run can still be answered. */
 export function waitsForAnswer(run: RunWithQuestions): boolean {
-  return run.stories.some((story) => isAnswerable(story, run));
+  return asksPeople(run) && run.stories.some(isQuestion);
 }
 
 /** When halo answers a question of a run itself, ISO 8601; undefined if it answers none. */

@@ -17,7 +17,7 @@ import { msBetween } from '../text/format-elapsed.ts';
 import type { HiddenPlaces } from '../text/hidden-places.ts';
 import { closeSentence } from '../text/did-you-mean.ts';
 import { askOf, isIn, type StoryProgress } from './progress.ts';
-import { isAnswerable, isQuestion, type StoryReplies } from './questions.ts';
+import { asksPeople, type StoryReplies } from './questions.ts';
 import type { Need } from './run-dependencies.ts';
 
 /** A user's request to pause a run: after the running stories or, with `now`, immediately. */
@@ -242,7 +242,7 @@ export function awaitsDecision(run: RunState): boolean {
 /** What a person has to do about a story, as a kind of the inbox; undefined: nothing. */
 export function awaitedOf(story: StoryState, run: Pick<RunState, 'task' | 'stopReason'>) {
   if (story.held !== undefined) return 'approval';
-  return isQuestion(story) && !isAnswerable(story, run) ? undefined : askOf(story)?.kind;
+  return asksPeople(run) ? askOf(story)?.kind : undefined;
 }
 
 /** Whether a run cannot continue without a person. */

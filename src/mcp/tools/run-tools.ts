@@ -5,7 +5,7 @@ import { defineTool, fieldOf, RUN_REFERENCE, type ToolOperations } from '../tool
 import { defined } from '../../lib/guards.ts';
 import { MAX_ENTRIES } from '../tool-result.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import { INBOX_KINDS, inboxItems, inboxStep, sharedBreakerItem } from '../../view/inbox.ts';
+import { INBOX_KINDS, inboxContent, inboxItems, inboxStep, sharedBreakerItem } from '../../view/inbox.ts';
 import { listedRunSchema, runViewSchema, stepSchema, toListedRun, toRunView, toStep } from './run-view.ts';
 
 /** Queries that read only the runs that are listed. */
@@ -52,8 +52,7 @@ const inboxEntry = z.object({
 export const inboxTool = defineTool({
   name: 'halo_inbox',
   title: 'List what waits for a person',
-  description:
-    'Lists what waits for a decision of a person, in all runs that you may see: questions, commits to approve, open breakers, exhausted budgets, and results to land. Report it; the decisions are for the user.',
+  description: `Lists what waits for a decision of a person, in all runs that you may see: ${inboxContent({ all: true })}. Report it; the decisions are for the user.`,
   uses: [OPERATIONS.listRuns, OPERATIONS.listBreakers],
   input: z.strictObject({ limit: z.int().min(1).max(MAX_ENTRIES).default(20).describe('The number of entries.') }),
   output: z.object({ entries: z.array(inboxEntry), omitted: z.number().int().describe('Further entries.') }),

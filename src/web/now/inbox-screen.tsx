@@ -1,3 +1,4 @@
+import { inboxContent } from '../../view/inbox.ts';
 import type { JSX } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { BreakerView } from '../../api/operations/schemas.ts';
@@ -69,9 +70,7 @@ export function InboxScreen({ runs, breakers, person, now }: InboxProps): JSX.El
       </div>
       {runs === undefined && <EmptyState title="Reading the runs …" />}
       {runs !== undefined && decisions.length === 0 && (
-        <EmptyState title="Nothing waits for you.">
-          Questions of agents, commits to approve, open breakers and exhausted budgets appear here.
-        </EmptyState>
+        <EmptyState title="Nothing waits for you.">This page lists {inboxContent({ all: false })}.</EmptyState>
       )}
       {list(decisions)}
       {results.length > 0 && (
