@@ -182,7 +182,7 @@ describe('halo plan at a terminal, and where hank has its plan', skipFor(belowFu
     writeFileSync(at('prd.json'), PRD);
     expect(await plan(['--yes'])).toMatchObject({ code: 0 });
     expect(read('.hank/IMPLEMENTATION_PLAN.md')).toBe(
-      '# Plan\n\n- [#7] Cart [DONE]\n- [US-002] Show the total\n\n  Sum up.\n\n  - It sums.\n- [US-003] Pay\n  - It pays.\n',
+      '# Plan\n\n- [#7] Cart [DONE]\n- [#42] Old\n- [US-002] Show the total\n\n  Sum up.\n\n  - It sums.\n- [US-003] Pay\n  - It pays.\n',
     );
     expect(read('prd.json')).toBe(PRD);
   });
