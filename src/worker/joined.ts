@@ -1,13 +1,13 @@
 import { IssueReporter } from '../features/issues/worker/issue-reporter.ts';
 import { isIssueWithdrawn } from '../features/issues/worker/withdrawn-issue.ts';
 import { Notifier } from '../features/notifications/worker/notifier.ts';
+import { PullRequester } from '../features/pulls/worker/pull-requester.ts';
+import { PullReviewer } from '../features/pulls/worker/pull-reviewer.ts';
 import { pruneDaily } from '../features/retention/worker/prune-daily.ts';
-import { recordSwept, MetricsRecorder } from '../features/telemetry/worker/metrics-recorder.ts';
+import { MetricsRecorder, recordSwept } from '../features/telemetry/worker/metrics-recorder.ts';
 import { TraceExporter } from '../features/telemetry/worker/trace-exporter.ts';
 import type { StoryQueue } from '../queue/queue.ts';
 import type { FeedConsumer } from './feed/feed-reader.ts';
-import { PullRequester } from '../features/pulls/worker/pull-requester.ts';
-import { PullReviewer } from '../features/pulls/worker/pull-reviewer.ts';
 import type { PlannedStory, WorkerContext } from './worker-context.ts';
 
 /** What is derived from the events of all runs, in this order. */

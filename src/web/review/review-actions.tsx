@@ -166,7 +166,8 @@ export function askAboutFlags(
   return [`${verb} ${safeText(what)} with what halo flags in it?`, ...lines].join('\n');
 }
 
-const AFTER_APPROVAL = 'An approved commit goes on the branch of its run. Your branch moves only when the run lands.';
+const AFTER_APPROVAL =
+  'An approved commit is added to the branch of its run. Your branch moves only when the run lands.';
 
 const FLAG_NAMES: Record<Flag, string> = {
   secret: 'Possible secret',
