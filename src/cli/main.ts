@@ -100,7 +100,7 @@ async function toUsageError(error: CommanderError, { found, unknown }: Omit<Loca
   const [first = ''] = error.message.split('\n');
   const meant = await meantBy(error, { found, ...defined({ unknown }) });
   const hint = meant === undefined ? help : `Did you mean ${meant}? ${help}`;
-  return new HaloError('USAGE', inWords(first.replace(/^error: /, ''), found), { hint, cause: error });
+  return new HaloError('USAGE', capitalised(inWords(first.replace(/^error: /, ''), found)), { hint, cause: error });
 }
 
 /** A known word similar to one that commander does not know. */
@@ -195,7 +195,7 @@ function wrapped(text: string, cli: Cli): string[] {
 
 /** Some messages are also used within longer ones: here they are complete sentences. */
 function asSentence(text: string): string {
-  return capitalised(text.includes('\n') || /[.:!?]$/.test(text) ? text : `${text}.`);
+  return text.includes('\n') || /[.:!?]$/.test(text) ? text : `${text}.`;
 }
 
 /** Capitalizes a first word that is not a path, a program or an option. */

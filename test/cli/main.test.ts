@@ -141,8 +141,13 @@ describe('the command line', () => {
     expect((await failing(new TypeError('x'), { debug: true })).stderr).toContain('caused by: TypeError: x\n    at ');
   });
 
+  it('keeps a name at the start of an error as it is', async () => {
+    const result = await failing(new HaloError('USAGE', 'plan exists already.'));
+    expect(result.stderr).toContain('error[USAGE]: plan exists already.\n');
+  });
+
   it('escapes terminal sequences in an error', async () => {
-    const result = await failing(new HaloError('PRD_INVALID', 'bad \u001b]0;x\u0007title \u001b[2J'));
+    const result = await failing(new HaloError('PRD_INVALID', 'Bad \u001b]0;x\u0007title \u001b[2J'));
     expect(result.stderr).toBe('error[PRD_INVALID]: Bad <U+001B>]0;x<U+0007>title <U+001B>[2J.\n');
   });
 
