@@ -2,14 +2,14 @@
 # image that mounts the workspace read-only, with a repository and an index of its own: nothing of the workspace's `.git`
 # is loaded.
 #
-# `open_repository` and, if commands such as setup have run in the workspace, `record` are called before the agent starts,
+# `open_repository`, `read_entries` and, if commands such as setup have run in the workspace, `record` are called before the agent starts,
 # `print_change` after it has ended. What the workspace was before is that record; without one, a fresh checkout of the
 # commit, and the snapshot in /halo/snapshot if there is one. The change is applied to the commit's own entries, so that
 # the tree has what the agent changed, and is the commit's in all else, whatever conversions or setup made of it.
 #
 #   GIT_DIR, GIT_WORK_TREE   the repository of this program, and the workspace
 #   FROM                     the commit that was checked out
-#   VIEW                     the mounted repository with its base; empty if the entries of the commit come on stdin
+#   BASE                     the commit whose objects halo has
 export LC_ALL=C
 ENTRIES=/tmp/entries.index
 SUBMODULES=/tmp/submodules
@@ -25,21 +25,16 @@ NAMED=20
 NAMED_IN_FOLDER=3
 NAMED_BYTES=32768
 
-# open_repository <format of objects> <bytes of entries on stdin> [<folder of objects>...]
+# open_repository <format of objects>: a repository without objects
 open_repository() {
   git init -q --template= --object-format="$1"
   git config core.quotePath false
   mkdir -p "$GIT_DIR/objects/info" "$GIT_DIR/info"
-  entries=$2
-  shift 2
-  if [ -n "$VIEW" ]; then
-    printf '%s\n' "$@" > "$GIT_DIR/objects/info/alternates"
-    if [ -f "$VIEW/shallow" ]; then cp "$VIEW/shallow" "$GIT_DIR/shallow"; fi
-    GIT_INDEX_FILE=$ENTRIES git read-tree "$FROM"
-  else
-    GIT_INDEX_FILE=$ENTRIES git read-tree --empty
-    head -c "$entries" | GIT_INDEX_FILE=$ENTRIES git update-index -z --index-info
-  fi
+}
+
+# read_entries: those of the commit, whose objects the repository has
+read_entries() {
+  GIT_INDEX_FILE=$ENTRIES git read-tree "$FROM"
   cp "$ENTRIES" "$GIT_DIR/index"
   assume_submodules
   exclude_installed $SNAPSHOT
@@ -246,9 +241,6 @@ print_change() {
   : > /tmp/named
   if [ -s /tmp/ignored ]; then name_ignored > /tmp/named; fi
   answer "$tree" /tmp/named
-  if [ -n "$VIEW" ]; then
-    printf '%s\n' "$tree" "^$BASE" | git pack-objects --revs --thin --stdout -q --delta-base-offset
-  else
-    echo "$tree" | git pack-objects --revs --missing=allow-any --stdout -q --delta-base-offset
-  fi
+  # With --shallow, git knows the trees of the base, although no commit on it is wanted.
+  printf '%s\n' "$tree" "^$BASE" | git pack-objects --revs --thin --shallow --stdout -q --delta-base-offset
 }

@@ -198,7 +198,13 @@ describe('the docs', () => {
     expect(listed.map(([code]) => code)).toEqual([...new Set(listed.map(([code]) => code))].toSorted());
   });
 
-  /** The cells of the rows of this table. */
+  /** `TIMEOUT, 10`, or only the exit code. */
+  function splitReason(cell: string): [reason: string, exit: string] {
+    const [, reason = '-', exit = ''] = /^(?:(.+), )?(\d+)$/.exec(cell) ?? [];
+    return [reason, exit];
+  }
+
+  /** The cells of the rows of this table, with stop reason and exit code apart. */
   function codeRows(): string[][] {
     const lines = readFileSync(resolve(root, 'docs/failures.md'), 'utf8').split('\n');
     return lines
@@ -207,7 +213,8 @@ describe('the docs', () => {
         line
           .split('|')
           .slice(1, -1)
-          .map((cell) => cell.trim().replaceAll('`', '')),
+          .map((cell) => cell.trim().replaceAll('`', ''))
+          .flatMap((cell, column) => (column === 1 ? splitReason(cell) : cell)),
       );
   }
 });

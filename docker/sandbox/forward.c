@@ -1,11 +1,15 @@
 /*
- * forward PORT SOCKET -- COMMAND [ARGUMENT...]
+ * forward PORT SOCKET [PORT SOCKET...] -- COMMAND [ARGUMENT...]
+ * forward --serve CHECK SIGNAL PORT SOCKET [PORT SOCKET...] -- COMMAND [ARGUMENT...]
  *
- * Runs COMMAND while 127.0.0.1:PORT leads to the unix socket SOCKET. The port accepts before COMMAND starts.
- * Three processes with one duty each: this one only waits for COMMAND and forwards signals to it, so that exit codes
- * and signals are exact; a second one moves the bytes; the third is COMMAND.
+ * Runs COMMAND while each 127.0.0.1:PORT leads to the unix socket SOCKET. The ports accept before COMMAND starts.
+ * With --serve, it is the other way around: each SOCKET leads to the port, on which COMMAND listens. The sockets accept,
+ * and "ready" is printed on stdout, as soon as one of the ports accepts and the shell command CHECK exits 0, or if it is
+ * empty, as soon as all ports accept. What COMMAND prints goes to stderr. At the end of stdin, COMMAND gets SIGNAL, a number.
+ * Each process has one duty: this one only waits for COMMAND and forwards signals to it, so that exit codes and signals
+ * are exact; others move the bytes; one is COMMAND.
  * Exits with COMMAND's code, 128 + signal when it was killed, 127 when it is missing, 126 when it cannot be run,
- * 125 when the arguments are wrong or the port is taken.
+ * 125 when the arguments are wrong or a port is taken.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -16,17 +20,25 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "listen.h"
 #include "relay.h"
+
+#define MAX_PAIRS 64
+#define CHECK_EVERY_MS 50
+
+struct pair {
+  const char *port, *socket;
+};
 
 static void die(const char *what, const char *why) {
   dprintf(STDERR_FILENO, "forward: %s: %s\n", what, why);
   exit(125);
 }
 
-/* Neither helper may outlive this process, however it ends. */
+/* No helper may outlive this process, however it ends. */
 static void die_with_parent(pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(125);
@@ -39,28 +51,90 @@ static void let_go_of_streams(void) {
     if (null < 0 || dup2(null, fd) < 0) close(fd);
 }
 
-static pid_t start_relay(int listener, const char *socket_path) {
+/* 0 in the new process, which ends with its parent. */
+static pid_t fork_helper(void) {
   pid_t parent = getpid();
   pid_t pid = fork();
   if (pid < 0) die("fork", strerror(errno));
-  if (pid > 0) return pid;
-  setsid(); /* a terminal's signals are for COMMAND */
-  die_with_parent(parent);
-  let_go_of_streams();
-  relay(listener, socket_path);
+  if (pid == 0) die_with_parent(parent);
+  return pid;
 }
 
-static pid_t start_command(char **argv, const sigset_t *mask) {
-  pid_t parent = getpid();
-  pid_t pid = fork();
-  if (pid < 0) die("fork", strerror(errno));
+static pid_t start_relay(int listener, struct destination to) {
+  pid_t pid = fork_helper();
   if (pid > 0) return pid;
-  die_with_parent(parent);
+  setsid(); /* a terminal's signals are for COMMAND */
+  let_go_of_streams();
+  relay(listener, &to);
+}
+
+static pid_t start_command(char **argv, const sigset_t *mask, int serves) {
+  pid_t pid = fork_helper();
+  if (pid > 0) return pid;
   sigprocmask(SIG_SETMASK, mask, NULL);
+  if (serves) {
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) _exit(126);
+  }
   execvp(argv[0], argv);
   int missing = errno == ENOENT || errno == ENOTDIR;
   dprintf(STDERR_FILENO, "forward: %s: %s\n", argv[0], strerror(errno));
   _exit(missing ? 127 : 126);
+}
+
+static int accepts(const char *port) {
+  int fd = connect_to(&(struct destination){.port = port_of("forward", port)});
+  if (fd >= 0) close(fd);
+  return fd >= 0;
+}
+
+/* Whether the shell command exits 0. */
+static int succeeds(const char *check, const sigset_t *mask) {
+  pid_t pid = fork_helper();
+  if (pid == 0) {
+    sigprocmask(SIG_SETMASK, mask, NULL);
+    let_go_of_streams();
+    execl("/bin/sh", "sh", "-c", check, (char *)NULL);
+    _exit(127);
+  }
+  int status = -1;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
+  return status == 0;
+}
+
+/* A database that still makes its data answers to checks in its container, but at no port. */
+static int is_ready(const char *check, const struct pair *pairs, size_t count, const sigset_t *mask) {
+  size_t open = 0;
+  for (size_t i = 0; i < count; i++) open += (size_t)accepts(pairs[i].port);
+  return *check ? open > 0 && succeeds(check, mask) : open == count;
+}
+
+/* Opens the sockets once COMMAND is ready. */
+static pid_t start_server(const char *check, const struct pair *pairs, size_t count, const sigset_t *mask) {
+  pid_t pid = fork_helper();
+  if (pid > 0) return pid;
+  setsid();
+  while (!is_ready(check, pairs, count, mask)) nanosleep(&(struct timespec){.tv_nsec = CHECK_EVERY_MS * 1000000L}, NULL);
+  for (size_t i = 0; i < count; i++) {
+    int listener = listen_at("forward", pairs[i].socket);
+    start_relay(listener, (struct destination){.port = port_of("forward", pairs[i].port)});
+    close(listener);
+  }
+  dprintf(STDOUT_FILENO, "ready\n");
+  let_go_of_streams();
+  for (;;) pause();
+}
+
+static pid_t start_stopper(pid_t command, int signal) {
+  pid_t pid = fork_helper();
+  if (pid > 0) return pid;
+  setsid();
+  int in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+  let_go_of_streams();
+  char bytes[512];
+  for (ssize_t n = 1; n > 0 || (n < 0 && errno == EINTR);) n = read(in, bytes, sizeof bytes);
+  kill(command, signal);
+  for (;;) pause();
 }
 
 /* The status of `command` once it ended; until then every signal that comes is passed on. */
@@ -79,10 +153,33 @@ static int supervise(pid_t command, const sigset_t *signals) {
   }
 }
 
+static const char USAGE[] = "forward [--serve CHECK SIGNAL] PORT SOCKET [PORT SOCKET...] -- COMMAND [ARGUMENT...]";
+
 int main(int argc, char **argv) {
-  if (argc < 5 || strcmp(argv[3], "--") != 0) die("usage", "forward PORT SOCKET -- COMMAND [ARGUMENT...]");
-  if (strlen(argv[2]) > RELAY_MAX_PATH) die(argv[2], "too long for the path of a socket");
-  int listener = listen_on("forward", argv[1]);
+  struct pair pairs[MAX_PAIRS];
+  pid_t helpers[MAX_PAIRS + 2];
+  size_t count = 0, helped = 0;
+  char **at = argv + 1;
+  const char *check = NULL;
+  int stop = 0;
+  if (argc > 3 && !strcmp(*at, "--serve")) {
+    check = at[1];
+    stop = atoi(at[2]);
+    if (stop < 1 || stop >= NSIG) die(at[2], "not the number of a signal");
+    at += 3;
+  }
+  for (; at < argv + argc && strcmp(*at, "--"); at += 2) {
+    if (at + 1 >= argv + argc || count == MAX_PAIRS) die("usage", USAGE);
+    if (strlen(at[1]) > RELAY_MAX_PATH) die(at[1], "too long for the path of a socket");
+    pairs[count++] = (struct pair){at[0], at[1]};
+  }
+  if (count == 0 || at + 1 >= argv + argc) die("usage", USAGE);
+  char **command_line = at + 1;
+
+  int listeners[MAX_PAIRS];
+  for (size_t i = 0; i < count; i++)
+    if (check) port_of("forward", pairs[i].port);
+    else listeners[i] = listen_on("forward", pairs[i].port);
   sigset_t signals, inherited;
   sigemptyset(&signals);
   const int passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
@@ -91,12 +188,20 @@ int main(int argc, char **argv) {
   /* An inherited "ignore" would reap COMMAND unseen. */
   signal(SIGCHLD, SIG_DFL);
 
-  pid_t relay_pid = start_relay(listener, argv[2]);
-  close(listener);
-  pid_t command = start_command(argv + 4, &inherited);
+  for (size_t i = 0; !check && i < count; i++) {
+    helpers[helped++] = start_relay(listeners[i], (struct destination){.path = pairs[i].socket});
+    close(listeners[i]);
+  }
+  pid_t command = start_command(command_line, &inherited, check != NULL);
+  if (check) {
+    helpers[helped++] = start_server(check, pairs, count, &inherited);
+    helpers[helped++] = start_stopper(command, stop);
+  }
   let_go_of_streams();
   int status = supervise(command, &signals);
-  kill(relay_pid, SIGKILL);
-  waitpid(relay_pid, NULL, 0);
+  for (size_t i = 0; i < helped; i++) {
+    kill(helpers[i], SIGKILL);
+    waitpid(helpers[i], NULL, 0);
+  }
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }

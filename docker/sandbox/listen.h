@@ -7,4 +7,10 @@
  */
 int listen_on(const char *program, const char *text);
 
+/* The number of a port; ends the process like `listen_on`. */
+int port_of(const char *program, const char *text);
+
+/* The same for a unix socket at `path`, to which every user may connect. What is there is replaced. */
+int listen_at(const char *program, const char *path);
+
 #endif

@@ -55,26 +55,32 @@ static int grow(struct table *t) {
   return 1;
 }
 
-static int connect_to(const char *path) {
-  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+int connect_to(const struct destination *to) {
+  struct sockaddr_un local = {.sun_family = AF_UNIX};
+  struct sockaddr_in port = {.sin_family = AF_INET, .sin_port = htons((uint16_t)to->port)};
+  port.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (to->path) memcpy(local.sun_path, to->path, strlen(to->path) + 1);
+  const struct sockaddr *address = to->path ? (struct sockaddr *)&local : (struct sockaddr *)&port;
+  socklen_t size = to->path ? sizeof local : sizeof port;
+  int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return -1;
-  struct sockaddr_un address = {.sun_family = AF_UNIX};
-  memcpy(address.sun_path, path, strlen(path) + 1);
   /* Blocking, because a full backlog makes a non-blocking connect fail immediately. */
   struct timeval limit = {.tv_sec = CONNECT_SECONDS};
   setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+  int on = 1;
+  if (!to->path) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   int result;
-  do result = connect(fd, (struct sockaddr *)&address, sizeof address);
+  do result = connect(fd, address, size);
   while (result < 0 && errno == EINTR);
   if (result == 0 && fcntl(fd, F_SETFL, O_NONBLOCK) == 0) return fd;
   close(fd);
   return -1;
 }
 
-static void join(struct table *t, int client, const char *path) {
+static void join(struct table *t, int client, const struct destination *to) {
   int on = 1;
   setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  int server = connect_to(path);
+  int server = connect_to(to);
   struct connection *c = server < 0 ? NULL : calloc(1, sizeof *c);
   if (!c || (t->count == t->room && !grow(t))) {
     free(c);
@@ -88,10 +94,10 @@ static void join(struct table *t, int client, const char *path) {
 }
 
 /* 0 when we ran out of something that only time brings back. */
-static int accept_all(struct table *t, int listener, const char *path) {
+static int accept_all(struct table *t, int listener, const struct destination *to) {
   for (;;) {
     int client = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (client >= 0) join(t, client, path);
+    if (client >= 0) join(t, client, to);
     else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) return 0;
     else if (errno != EINTR && errno != ECONNABORTED) return 1;
   }
@@ -162,7 +168,7 @@ static void end(struct connection *c) {
   free(c);
 }
 
-_Noreturn void relay(int listener, const char *socket_path) {
+_Noreturn void relay(int listener, const struct destination *to) {
   struct table t = {0};
   int accepting = 1;
   signal(SIGPIPE, SIG_IGN);
@@ -180,6 +186,6 @@ _Noreturn void relay(int listener, const char *socket_path) {
       else end(c);
     }
     t.count = kept;
-    accepting = accept_all(&t, listener, socket_path);
+    accepting = accept_all(&t, listener, to);
   }
 }

@@ -19,7 +19,7 @@ export interface AgentIntent {
   answers?: 'story' | 'tests' | 'plan';
   /** A folder that further attempts at the story have as well; undefined: the session is not kept. */
   sessionDir?: string | undefined;
-  /** The user's command line, for the `command` agent. */
+  /** The user's command line, for the `command` agent and those of the Agent Client Protocol. */
   commandLine: string | undefined;
 }
 
@@ -75,7 +75,7 @@ export interface BuildDescription {
 
 /** A pure translator between halo and one agent CLI: it never spawns, reads or writes anything. */
 export interface AgentAdapter {
-  id: AgentId;
+  id: AgentId | 'acp';
   /** Display name of the program. */
   title: string;
   /** Guidance files in the root of the repository that the program does not read itself: the prompt contains them. */

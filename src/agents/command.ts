@@ -3,6 +3,7 @@ import { HaloError } from '../core/failure/errors.ts';
 import { shellQuote } from '../lib/text.ts';
 import type { AgentAdapter, AgentEnd, AgentIntent, AgentLaunch } from './adapter.ts';
 import { createSignalReader, parseCommandLine, readSignalAnswer } from './answer.ts';
+import { modelVariables } from './model-variables.ts';
 import { explainEnd } from './outcome.ts';
 
 const BRACE = '{'.charCodeAt(0);
@@ -32,22 +33,6 @@ function launchCommand(intent: AgentIntent): AgentLaunch {
     },
     files: {},
   };
-}
-
-/** halo's own names, and those that the clients of the provider look for by themselves. */
-function modelVariables({ api, model, gatewayToken }: AgentIntent, modelUrl: string): Record<string, string> {
-  const own = { HALO_MODEL_URL: modelUrl, HALO_MODEL_KEY: gatewayToken, HALO_MODEL: model };
-  const root = modelUrl.replace(/\/v1$/, '');
-  switch (api) {
-    case 'openai':
-      return { ...own, OPENAI_BASE_URL: modelUrl, OPENAI_API_KEY: gatewayToken };
-    case 'anthropic':
-      return { ...own, ANTHROPIC_BASE_URL: root, ANTHROPIC_API_KEY: gatewayToken };
-    case 'google':
-      return { ...own, GOOGLE_GEMINI_BASE_URL: root, GEMINI_API_KEY: gatewayToken };
-    case undefined:
-      return own;
-  }
 }
 
 /** The result file becomes the last line of stdout, on a separate line even if the output of the command did not end with one. */

@@ -1,4 +1,5 @@
-import type { AgentId } from '../core/agent.ts';
+import { hasOwnAdapter, type AgentId } from '../core/agent.ts';
+import { acp } from './acp.ts';
 import type { AgentAdapter } from './adapter.ts';
 import { claude } from './claude.ts';
 import { codex } from './codex.ts';
@@ -6,10 +7,10 @@ import { command } from './command.ts';
 import { gemini } from './gemini.ts';
 import { opencode } from './opencode.ts';
 
-/** Every agent that halo can run. CONTRIBUTING.md lists what a new one needs. */
-export const AGENTS = { codex, claude, opencode, gemini, command } satisfies Record<AgentId, AgentAdapter>;
+/** Every adapter. CONTRIBUTING.md lists what a new one needs. */
+export const AGENTS = { codex, claude, opencode, gemini, command, acp } satisfies Record<AgentId | 'acp', AgentAdapter>;
 
-/** The adapter of an agent. */
-export function agentAdapter(id: AgentId): AgentAdapter {
-  return AGENTS[id];
+/** The adapter of an agent, by its name. */
+export function agentAdapter(name: string): AgentAdapter {
+  return AGENTS[hasOwnAdapter(name) ? name : 'acp'];
 }

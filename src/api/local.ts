@@ -6,6 +6,7 @@ import { closeOnError } from '../lib/async.ts';
 import { transcribe } from '../core/transcript/transcript.ts';
 import { openBreakerStore } from '../store/breaker-files.ts';
 import { openStore, type Store } from '../store/store.ts';
+import type { TakingWorker } from '../queue/scheduler/scheduler.ts';
 import { registerWorker } from '../store/process-registry.ts';
 import { openProcessMasker } from '../worker/process-masker.ts';
 import { countWorkersFor, openJobRanks } from '../worker/run/run-ownership.ts';
@@ -48,6 +49,8 @@ export interface LocalOperations extends Operations {
   callFor(user: User, options?: CallerOptions): CallOperation;
   /** Throws REDIS_UNAVAILABLE. */
   pingQueue(): Promise<void>;
+  /** The workers that run, of all runs. Throws REDIS_UNAVAILABLE. */
+  takingWorkers(): Promise<TakingWorker[]>;
   /** The operations with the same restrictions. `submitter` is added to submits without a user. */
   restrictedFor(options: CallerOptions, submitter?: { user: string }): Omit<Operations, 'close'>;
 }
@@ -95,6 +98,7 @@ export function openLocal(options: LocalOptions): LocalOperations {
       isOwning ||= claimed.owner !== undefined;
       return claimed;
     },
+    takingWorkers: async () => (await redis.get()).queue.workers(),
     pingQueue: async () => void (await (await redis.get()).queue.counts()),
     callRemotely,
     callFor: (caller, how = {}) => callForUser({ ...visibleTo(caller, shared), inspections }, caller, how),
@@ -140,14 +144,15 @@ async function closeQueue({ link, queue }: Awaited<ReturnType<typeof connectQueu
   await link.close();
 }
 
-/** Assigns a run to `owner`, unless another worker is running that would take it. */
+/** Assigns a run to `owner`, unless another worker is running that would take it, or it needs an engine with labels. */
 async function claimRun(
   { store, home, owner }: { store: Store; home: string; owner: string | undefined },
   runId: string,
 ): Promise<{ owner?: string }> {
   if (owner === undefined) return {};
   return store.transact<{ owner?: string }>(runId, async (state) => {
-    const needed = state.owner !== owner && (await countWorkersFor(home, state)) === 0;
+    const mayBeHere = state.owner !== owner && state.engineLabels === undefined;
+    const needed = mayBeHere && (await countWorkersFor(home, state)) === 0;
     return needed ? { entries: [{ type: 'run.claimed', owner }], result: { owner } } : { entries: [], result: {} };
   });
 }

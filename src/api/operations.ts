@@ -3,15 +3,18 @@ import { controlOperations } from './operations/control.ts';
 import { logOperations } from './operations/logs.ts';
 import { notifyOperations } from '../features/notifications/api/operations.ts';
 import { prdOperations } from './operations/prds.ts';
+import { evidenceOperations } from '../features/evidence/api/operations.ts';
 import { reportOperations } from '../features/reports/api/operations.ts';
 import { runOperations } from './operations/runs.ts';
 import { descriptionOperations, serverOperations } from './operations/server.ts';
 import { submitOperations } from './operations/submit.ts';
 import { telemetryOperations } from '../features/telemetry/api/operations.ts';
+import { modelOperations } from '../features/models/api/operations.ts';
 import { issueOperations } from '../features/issues/api/operations.ts';
+import { engineOperations } from '../features/engines/api/operations.ts';
 import { pullOperations } from '../features/pulls/api/operations.ts';
 import { retentionOperations } from '../features/retention/api/operations.ts';
-import { userOperations } from './operations/users.ts';
+import { userOperations } from '../features/people/api/operations.ts';
 
 /** Every operation by its name, in the order of the reference. */
 export const OPERATIONS = named({
@@ -21,9 +24,12 @@ export const OPERATIONS = named({
   ...runOperations,
   ...logOperations,
   ...controlOperations,
+  ...evidenceOperations,
   ...pullOperations,
   ...reportOperations,
   ...serverOperations,
+  ...engineOperations,
+  ...modelOperations,
   ...retentionOperations,
   ...notifyOperations,
   ...userOperations,

@@ -1,3 +1,4 @@
+import type { PushedImage } from '../sandbox/docker/image/push-image.ts';
 import type { Finding } from '../api/doctor/doctor-finding.ts';
 import type { Served } from '../api/http/serve-api.ts';
 import type { LocalOperations } from '../api/local.ts';
@@ -16,6 +17,8 @@ import type { Pager } from './output/terminal-programs.ts';
 import { openLog } from './run/open-log.ts';
 
 export interface LocalWorker {
+  /** How many stories it runs in parallel. */
+  concurrency: number;
   close(): Promise<void>;
 }
 
@@ -41,12 +44,14 @@ export interface Services {
   recordRefusedRun(refusal: RefusedRun): Promise<string>;
   /**
    * Writes the worker's log to stderr or to <HALO_HOME>/worker.log. With an owner, the worker executes only the runs that
-   * were submitted for it.
+   * were submitted for it. `engine`: the name of one of `[[engines]]`; default: the engine of the environment. Without
+   * `concurrency`, the worker takes as many stories as its engine has slots. Throws CONFIG_INVALID.
    */
   startWorker(options: {
-    concurrency: number;
+    concurrency?: number | undefined;
     log: 'stderr' | 'file';
     owner?: string | undefined;
+    engine?: string | undefined;
   }): Promise<LocalWorker>;
   /** The name of this process's user in submitted runs. */
   userName(): Promise<string>;
@@ -65,6 +70,12 @@ export interface Services {
   initConfig(options: Pick<Init, 'folder' | 'force' | 'from' | 'choose'>): Promise<Initialised>;
   /** Returns the image's id. `server`: builds the image of the services in compose.yaml instead of the sandbox's. */
   buildImage(options: { force: boolean; server: boolean; log: (line: string) => void }): Promise<string>;
+  /** Sends an image of this machine to a configured engine. */
+  pushImage(push: {
+    engine: string;
+    image: string;
+    onProgress: (sent: number, size: number) => void;
+  }): Promise<PushedImage>;
   /** Starts the user's pager; undefined if the user disabled it. */
   openPager(): Promise<Pager | undefined>;
   /** Opens a file in the user's editor. Throws USAGE. */
@@ -122,17 +133,25 @@ export function composeServices(words: readonly string[]): Services {
       const { recordRefusedRun } = await import('../api/submit/record-refused-run.ts');
       return recordRefusedRun({ host: await readHost(), args, masker: await masker() }, refusal);
     },
-    async startWorker({ concurrency, log, owner }) {
-      const [{ startWorker }, host] = await Promise.all([import('../worker/main.ts'), readHost()]);
-      const mine = defined({ owner });
+    async startWorker({ concurrency: asked, log, owner, engine: name }) {
+      const [{ startWorker }, { DEFAULT_SLOTS, readEngineAddress, requireEngine }, host] = await Promise.all([
+        import('../worker/main.ts'),
+        import('../config/engine-address.ts'),
+        readHost(),
+      ]);
       const knowing = { masker: await masker() };
-      return startWorker({
+      const configured = name === undefined ? undefined : await requireEngine(host.home, name);
+      const engine = configured && (await readEngineAddress(host.home, configured));
+      knowing.masker.learn(engine?.tls === undefined ? [] : [engine.tls.key]);
+      const concurrency = asked ?? configured?.slots ?? DEFAULT_SLOTS;
+      const worker = await startWorker({
         host,
         concurrency,
         log: await openLog(log, { home: host.home, ...knowing }),
         ...knowing,
-        ...mine,
+        ...defined({ owner, engine }),
       });
+      return { concurrency, close: () => worker.close() };
     },
     async userName() {
       return (await import('../api/submit/user-name.ts')).userName();
@@ -183,11 +202,22 @@ export function composeServices(words: readonly string[]): Services {
         return openOidcProvider(settings, { callback, env: processEnv(), masker: await masker(), home: host.home });
       };
       const { findMissing } = await import('../api/http/health-routes.ts');
-      return serveApi({
+      const served = await serveApi({
         ...options,
         ...{ host, masker: await masker(), mcp, rules, openProvider },
         findMissing: () => findMissing(host.home, options.operations),
       });
+      const { SERVER_WATCHES } = await import('../api/joined.ts');
+      const watching = new AbortController();
+      const watched = { home: host.home, takingWorkers: () => operations.takingWorkers() };
+      const watches = Promise.all(SERVER_WATCHES.map((watch) => watch(watched, watching.signal)));
+      return {
+        ...served,
+        async close() {
+          watching.abort();
+          await Promise.all([watches, served.close()]);
+        },
+      };
     },
     async serveMcp(streams) {
       const [{ serveMcpStdio }, { ToolRunner }, { readMcpRules }, { userName, whoAmI }, host] = await Promise.all([
@@ -232,6 +262,14 @@ export function composeServices(words: readonly string[]): Services {
       if (server) return (await import('../sandbox/docker/image/server-image.ts')).buildServerImage(options);
       const { buildSandboxImage } = await import('../sandbox/docker/image/image.ts');
       return buildSandboxImage(options);
+    },
+    async pushImage({ engine, ...push }) {
+      const [{ pushImage }, { readEngineAddress, requireEngine }, { home }] = await Promise.all([
+        import('../sandbox/docker/image/push-image.ts'),
+        import('../config/engine-address.ts'),
+        readHost(),
+      ]);
+      return pushImage({ ...push, to: await readEngineAddress(home, await requireEngine(home, engine)) });
     },
     async openPager() {
       const [{ readPager }, { readCorePager }, { startPager }, { processEnv }] = await Promise.all([

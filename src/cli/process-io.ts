@@ -36,6 +36,8 @@ export interface ProcessIo {
    * Returns a function that removes it. Does nothing without a terminal.
    */
   onKey(listener: (key: string) => void): () => void;
+  /** Calls `listener` when the process that started this one, with a channel to it, has ended; never without a channel. */
+  onParentEnd(listener: () => void): void;
   /** Ends the process immediately. */
   exitNow(code: number): void;
 }
@@ -97,6 +99,11 @@ export function openProcessIo(words: readonly string[]): ProcessIo {
       if (text !== undefined) for (const signal of SIGNALS) process.on(signal, onEnd);
     },
     onKey: (listener) => (process.stdin.isTTY ? readKeys(process.stdin, listener) : () => undefined),
+    onParentEnd(listener) {
+      // The channel alone keeps no process alive.
+      process.channel?.unref();
+      process.once('disconnect', listener);
+    },
     exitNow: (code) => process.exit(code),
   };
 }

@@ -82,11 +82,15 @@ const GROUPS: Record<string, readonly Omit<Entry, 'heading'>[]> = {
       summary: 'open a pull request for the result of a run',
       load: () => import('../features/pulls/cli/pr.ts'),
     },
-    { name: 'verify', summary: 'verify landed commits again', load: () => import('./commands/verify.ts') },
+    {
+      name: 'verify',
+      summary: 'verify landed commits again',
+      load: () => import('../features/evidence/cli/verify.ts'),
+    },
     {
       name: 'replay',
       summary: 'repeat an attempt offline from its cassette',
-      load: () => import('./commands/replay.ts'),
+      load: () => import('../features/evidence/cli/replay.ts'),
     },
   ],
   'Control:': [
@@ -109,7 +113,7 @@ const GROUPS: Record<string, readonly Omit<Entry, 'heading'>[]> = {
       summary: 'estimate cost and time of a PRD from earlier runs',
       load: () => import('./commands/estimate.ts'),
     },
-    { name: 'plan', summary: 'let an agent plan work as a PRD', load: () => import('./commands/plan.ts') },
+    { name: 'plan', summary: 'let an agent plan work as a PRD', load: () => import('../features/plan/cli/plan.ts') },
     { name: 'import', summary: 'turn a document into a PRD', load: () => import('./commands/import.ts') },
     {
       name: 'loop',
@@ -121,7 +125,7 @@ const GROUPS: Record<string, readonly Omit<Entry, 'heading'>[]> = {
   'Operate:': [
     { name: 'up', summary: 'run Redis, API and workers in one process', load: () => import('./commands/up.ts') },
     { name: 'serve', summary: 'serve the HTTP API', load: () => import('./commands/serve.ts') },
-    { name: 'user', summary: 'manage the users of a server', load: () => import('./commands/user.ts') },
+    { name: 'user', summary: 'manage the users of a server', load: () => import('../features/people/cli/user.ts') },
     {
       name: 'hooks',
       summary: 'list and test the endpoints of notifications',
@@ -138,6 +142,11 @@ const GROUPS: Record<string, readonly Omit<Entry, 'heading'>[]> = {
       summary: 'execute queued runs, and list and drain workers',
       load: () => import('./commands/worker.ts'),
     },
+    {
+      name: 'engine',
+      summary: 'add, check and remove Docker engines of other machines',
+      load: () => import('../features/engines/cli/engine.ts'),
+    },
     { name: 'image', summary: 'build the sandbox image', load: () => import('./commands/image.ts') },
     {
       name: 'snapshot',
@@ -145,9 +154,24 @@ const GROUPS: Record<string, readonly Omit<Entry, 'heading'>[]> = {
       load: () => import('./commands/snapshot.ts'),
     },
     {
+      name: 'models',
+      summary: 'list models with their prices, and update the prices',
+      load: () => import('../features/models/cli/models.ts'),
+    },
+    {
       name: 'prune',
       summary: 'remove artifacts and journals of old runs',
       load: () => import('../features/retention/cli/prune.ts'),
+    },
+    {
+      name: 'backup',
+      summary: 'save HALO_HOME to a file while halo works',
+      load: () => import('../features/backup/cli/backup.ts'),
+    },
+    {
+      name: 'restore',
+      summary: 'restore a backup into an empty HALO_HOME',
+      load: () => import('../features/backup/cli/restore.ts'),
     },
     { name: 'config', summary: 'show settings and their origins', load: () => import('./commands/config.ts') },
     { name: 'completion', summary: 'print a shell completion script', load: () => import('./commands/completion.ts') },

@@ -66,13 +66,13 @@ export function amendConfig(before: Config, keys: readonly string[], resolved: R
     });
   else if (keys.some((key) => key.startsWith('budget.')))
     Object.assign(change, { prices: { ...resolved.config.prices, ...before.prices } });
-  assertFits({ ...before, ...change }, before);
+  assertFits({ ...before, ...change }, { before, pricesOf: resolved.pricesOf });
   return change;
 }
 
 /** The other settings of a run need not be those of this machine. */
-function assertFits(after: Config, before: Config): void {
-  const problemsOf = (config: Config) => findConflicts(config, () => '-c').problems;
+function assertFits(after: Config, { before, pricesOf }: { before: Config; pricesOf: string }): void {
+  const problemsOf = (config: Config) => findConflicts(config, { originOf: () => '-c', pricesOf }).problems;
   const known = problemsOf(before);
   const problems = problemsOf(after).filter((problem) => !known.includes(problem));
   if (problems.length === 0) return;

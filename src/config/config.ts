@@ -9,7 +9,7 @@ export type Settings = CamelCase<HaloToml>;
 
 /** The configuration of a run: its settings, and what follows from several of them. Contains no secrets; frozen. */
 export interface Config extends Omit<Settings, HostTable | 'agents' | 'providers' | 'model' | 'prices'> {
-  /** `[agents.command] run`: the command line of the `command` agent. */
+  /** The command line of the `command` agent, or of one that speaks the Agent Client Protocol. */
   agentCommand: string | undefined;
   /** The form in which the agent answers, if its program takes no schema. */
   agentAnswer: 'json' | 'signals';

@@ -1,6 +1,5 @@
 import { effortsOf } from '../core/agent-options.ts';
 import { BUDGET_SCOPES } from '../core/budget.ts';
-import { PRICES_AS_OF } from '../core/price.ts';
 import { didYouMean } from '../core/text/did-you-mean.ts';
 import { mayReceiveCredential } from '../lib/network/credential-target.ts';
 import type { Config } from './config.ts';
@@ -13,8 +12,15 @@ interface Conflict {
   problem: string;
 }
 
+/** What a rule says in its sentences. */
+interface Named {
+  originOf: (key: string) => string;
+  /** The day of the known prices; undefined: nothing is computed with prices, so no model needs one. */
+  pricesOf: string | undefined;
+}
+
 /** A rule between settings; each is valid by itself. */
-type Rule = (config: Config, originOf: (key: string) => string) => Conflict[];
+type Rule = (config: Config, named: Named) => Conflict[];
 
 const RULES: readonly Rule[] = [
   requireCommand,
@@ -29,12 +35,9 @@ const RULES: readonly Rule[] = [
 ];
 
 /** Checks the rules between keys; returns one line per violated rule, and a hint if it is more specific than the usual one. */
-export function findConflicts(
-  config: Config,
-  originOf: (key: string) => string,
-): { problems: string[]; hint?: string | undefined } {
-  const conflicts = RULES.flatMap((rule) => rule(config, originOf));
-  const problems = conflicts.map(({ key, problem }) => `${originOf(key)}: ${key}: ${problem}`);
+export function findConflicts(config: Config, named: Named): { problems: string[]; hint?: string | undefined } {
+  const conflicts = RULES.flatMap((rule) => rule(config, named));
+  const problems = conflicts.map(({ key, problem }) => `${named.originOf(key)}: ${key}: ${problem}`);
   const lacksOnlyCommand = conflicts.length === 1 && requireCommand(config).length === 1;
   return { problems, hint: lacksOnlyCommand ? COMMAND_HINT : undefined };
 }
@@ -53,7 +56,7 @@ function requireKnownEffort({ agent, agentOptions: { effort }, model }: Config):
   const choices = known.map((each) => `"${each}"`).join(', ');
   const problem =
     known.length === 0
-      ? `the agent "${agent}" has no such setting; put it into agents.${agent}.run`
+      ? `the agent "${agent}" has no such setting; put it into agents.${agent}.${agent === 'command' ? 'run' : 'acp'}`
       : `the agent "${agent}" cannot request "${effort}"; use one of ${choices}${didYouMean(effort, known)}`;
   return [{ key: 'model.effort', problem }];
 }
@@ -75,15 +78,15 @@ function requireSigningKey({ git }: Config): Conflict[] {
   return unless(git.sign !== 'ssh' || git.signingKey !== undefined, 'git.sign', '"ssh" requires git.signing_key');
 }
 
-function requireOrderedBackoff({ retry }: Config, originOf: (key: string) => string): Conflict[] {
+function requireOrderedBackoff({ retry }: Config, { originOf }: Named): Conflict[] {
   const isOrdered = retry.maxBackoffMs >= retry.backoffMs;
   const limit = `retry.max_backoff (${originOf('retry.max_backoff')})`;
   return unless(isOrdered, 'retry.backoff', `must not be longer than ${limit}`);
 }
 
 /** A cost limit cannot be enforced for a model without a price. */
-function requirePrices({ model, budget, prices }: Config): Conflict[] {
-  if (model.api === undefined || model.mode === 'replay') return [];
+function requirePrices({ model, budget, prices }: Config, { pricesOf }: Named): Conflict[] {
+  if (pricesOf === undefined || model.api === undefined || model.mode === 'replay') return [];
   const scope = BUDGET_SCOPES.find((each) => budget[`${each}Usd`] !== undefined);
   if (scope === undefined) return [];
   return [model.name, ...model.fallback, ...model.allow]
@@ -91,8 +94,8 @@ function requirePrices({ model, budget, prices }: Config): Conflict[] {
     .map((name) => ({
       key: `budget.${scope}_usd`,
       problem:
-        `halo does not know what the model "${name}" costs (its prices are of ${PRICES_AS_OF}); ` +
-        `add [prices."${name}"] with input and output, in USD per million tokens, to config.toml of HALO_HOME`,
+        `halo does not know what the model "${name}" costs (its prices are of ${pricesOf}); ` +
+        `run \`halo models update\`, or add [prices."${name}"] with input and output, in USD per million tokens, to config.toml of HALO_HOME`,
     }));
 }
 

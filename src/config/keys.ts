@@ -20,6 +20,15 @@ export const OPEN_TABLES: readonly string[] = [...CONFIG_KEYS.values()].flatMap(
   kind === 'table' ? [name] : [],
 );
 
+/** The agents with settings of their own. */
+const OWN_AGENTS = [...CONFIG_KEYS.keys()].flatMap((name) => /^agents\.(\w+)/.exec(name)?.[1] ?? []);
+
+/** The key that a dotted name in a file or option stands for: `agents.qwen` is the member `qwen` of `agents.acp`. */
+export function keyNamed(name: string): string {
+  const [, agent = '', rest = ''] = /^agents\.([^.]+)(.*)$/.exec(name) ?? [];
+  return agent === '' || OWN_AGENTS.includes(agent) ? name : `agents.acp.${agent}${rest}`;
+}
+
 /** Splits the dotted name of a member of an open table. The member name may contain dots. */
 export function openMemberOf(name: string): { table: string; member: string } | undefined {
   const table = OPEN_TABLES.find((open) => name.startsWith(`${open}.`));

@@ -1,4 +1,4 @@
-import type { AgentId, ModelApi } from '../core/agent.ts';
+import { hasOwnAdapter, type AgentId, type ModelApi } from '../core/agent.ts';
 import { KEY_SOURCES, mergeSettings, PROVIDER_TABLES, type ConfigLayer } from './config-layer.ts';
 import { DEFAULT_ORIGIN, type Setting } from './settings.ts';
 import { trustOf } from './trust/trust.ts';
@@ -21,8 +21,8 @@ const PRESETS: Record<ModelApi, Preset> = {
 
 /** The model API that an agent uses; undefined: it has no model route. */
 export function modelApiOf(
-  agent: AgentId,
-  chosen: { command: 'none' | ModelApi; opencode: ModelApi },
+  agent: string,
+  { acp, ...chosen }: { command: 'none' | ModelApi; opencode: ModelApi; acp: 'none' | ModelApi },
 ): ModelApi | undefined {
   const apis: Record<AgentId, 'none' | ModelApi> = {
     codex: 'openai',
@@ -30,7 +30,8 @@ export function modelApiOf(
     gemini: 'google',
     ...chosen,
   };
-  return apis[agent] === 'none' ? undefined : apis[agent];
+  const api = hasOwnAdapter(agent) ? apis[agent] : acp;
+  return api === 'none' ? undefined : api;
 }
 
 interface ResolvedModel {

@@ -1,6 +1,7 @@
 import { HaloError } from '../core/failure/errors.ts';
-import type { ModelApi, AgentId } from '../core/agent.ts';
-import { builtInPrice, type Price } from '../core/price.ts';
+import { hasOwnAdapter, type ModelApi } from '../core/agent.ts';
+import { findModel, knownModels, type ModelCatalog } from '../core/model/catalog.ts';
+import type { Price } from '../core/price.ts';
 import { toCamelCase } from './camel-case.ts';
 import type { Config, Settings } from './config.ts';
 import { findConflicts } from './cross-field-rules.ts';
@@ -19,6 +20,8 @@ export interface ResolvedConfig extends Pick<Settings, HostTable> {
   origins: Record<string, string>;
   /** Each key with its value as written, in schema order. */
   settings: Setting[];
+  /** The day of the prices of models that are known. */
+  pricesOf: string;
   /** Settings of the repository that do not count, because the request lacks the right that they need. */
   ignored: readonly Setting[];
 }
@@ -44,37 +47,49 @@ export function resolveConfig(sources: ConfigSources): ResolvedConfig {
   const toml = parseSettings(settings);
   const origins = Object.fromEntries(settings.map(({ key, origin }) => [key, origin]));
   const all = toCamelCase(HaloToml, toml);
-  const config = toConfig(all, toml, api);
-  assertNone(findConflicts(config, (key) => origins[key] ?? DEFAULT_ORIGIN));
+  const usesPrices = sources.models !== 'unused';
+  const models = knownModels(sources.models === 'unused' ? undefined : sources.models);
+  const config = toConfig(all, { toml, api, models });
+  const pricesOf = usesPrices ? models.date : undefined;
+  assertNone(findConflicts(config, { originOf: (key) => origins[key] ?? DEFAULT_ORIGIN, pricesOf }));
   return {
     ...pick(all, HOST_TABLES),
     config: deepFreeze(config),
     origins,
     settings,
+    pricesOf: models.date,
     ignored: trusted.ignored,
   };
 }
 
-/** Adds what follows from several settings. `api`: the model API of the agent, if it has one. */
-function toConfig(all: Settings, toml: HaloToml, api: ModelApi | undefined): Config {
+interface Known {
+  toml: HaloToml;
+  /** The model API of the agent, if it has one. */
+  api: ModelApi | undefined;
+  models: ModelCatalog;
+}
+
+/** Adds what follows from several settings. */
+function toConfig(all: Settings, { toml, api, models: catalog }: Known): Config {
   const { agents, model, ...others } = omit(all, [...HOST_TABLES, 'providers']);
-  const own = agents[all.agent];
+  const acp = agents.acp[all.agent];
+  const own = hasOwnAdapter(all.agent) ? agents[all.agent] : { answer: acp?.answer };
   const { name = '', baseUrl = '' } = model;
   const models = [...new Set([name, ...model.fallback, ...model.allow])];
   return {
     ...others,
-    agentCommand: agents.command.run,
-    agentAnswer: 'answer' in own ? own.answer : 'json',
+    agentCommand: acp?.acp ?? agents.command.run,
+    agentAnswer: ('answer' in own ? own.answer : undefined) ?? 'json',
     agentOptions: toAgentOptions(toml),
     model: { ...omit(model, ['effort']), api, name, baseUrl },
-    prices: Object.fromEntries(models.flatMap((each) => pricesOf(all, each))),
+    prices: Object.fromEntries(models.flatMap((each) => pricesOf(all, each, catalog))),
     rate: pick(all.rate, models),
   };
 }
 
-function pricesOf({ prices }: Settings, model: string): [string, Price][] {
+function pricesOf({ prices }: Settings, model: string, catalog: ModelCatalog): [string, Price][] {
   const own = Object.hasOwn(prices, model) ? prices[model] : undefined;
-  const known = builtInPrice(model);
+  const known = findModel(catalog, model)?.price;
   if (own === undefined) return known === undefined ? [] : [[model, known]];
   const { input, cached = input, cacheWrite = input, output } = own;
   return [[model, { input, cached, cacheWrite, output }]];
@@ -95,7 +110,9 @@ function parseSettings(settings: readonly Setting[]): HaloToml {
   if (data !== undefined) return data;
   const problems = error.issues.map(({ path, message }) => {
     const key = path.map(String).join('.');
-    const origin = settings.find((setting) => setting.key === key || setting.key.startsWith(`${key}.`))?.origin;
+    // The key of a table with names of users is that of a whole member, such as `services.db`.
+    const isAbout = (of: string) => of === key || of.startsWith(`${key}.`) || key.startsWith(`${of}.`);
+    const origin = settings.find((setting) => isAbout(setting.key))?.origin;
     return `${origin ?? DEFAULT_ORIGIN}: ${key}: ${message}`;
   });
   throw invalid({ problems });
@@ -132,7 +149,10 @@ function mergeLayers(layers: readonly ConfigLayer[]): EffectiveSettings {
   const last = lastSettings(layers);
   const valueOf = (key: string) => last.find((setting) => setting.key === key)?.value;
   // Each layer has checked the values of its keys.
-  const api = modelApiOf(valueOf('agent') as AgentId, {
+  const agent = String(valueOf('agent'));
+  const acp = valueOf(`agents.acp.${agent}`) as { model?: 'none' | ModelApi } | undefined;
+  const api = modelApiOf(agent, {
+    acp: acp?.model ?? 'openai',
     command: valueOf('agents.command.model') as 'none' | ModelApi,
     opencode: valueOf('agents.opencode.model') as ModelApi,
   });

@@ -1,7 +1,8 @@
 import { resolve } from 'node:path';
 import type { z } from 'zod';
+import { findClosest } from '../core/text/did-you-mean.ts';
 import { truncate } from '../core/text/safe-text.ts';
-import { CONFIG_KEYS, describeUnknownKey, isTableName, OPEN_TABLES, openFieldOf, openMemberOf } from './keys.ts';
+import { CONFIG_KEYS, describeUnknownKey, isTableName, keyNamed, OPEN_TABLES, openFieldOf, openMemberOf } from './keys.ts'; // prettier-ignore
 import { isRecord } from '../lib/guards.ts';
 import { holdsPaths } from './schema/units.ts';
 
@@ -33,51 +34,82 @@ interface SettingSource {
 const MAX_PROBLEMS = 50;
 const MAX_PROBLEM_LENGTH = 500;
 
-/** Splits a value into settings and checks each against the schema. */
-export function toSettings(key: string, value: unknown, source: SettingSource): Setting[] {
+/** Splits a value into settings and checks each against the schema; with `field`, only this one of a member of an open table. */
+export function toSettings(written: string, value: unknown, source: SettingSource, field?: string): Setting[] {
+  const key = keyNamed(written);
   const known = CONFIG_KEYS.get(key);
   const open = openMemberOf(key);
   if (isTable(value) && (key === '' || isTableName(key) || OPEN_TABLES.includes(key))) {
     return Object.entries(value).flatMap(([part, member]) => {
-      return toSettings(key === '' ? part : `${key}.${part}`, member, source);
+      return toSettings(key === '' ? part : `${written}.${part}`, member, source);
     });
   }
   if (source.problems.length > MAX_PROBLEMS) return [];
-  const rule =
+  const fault =
     known !== undefined
       ? findValueFault(known.schema, key, value)
       : open !== undefined
-        ? findValueFault(CONFIG_KEYS.get(open.table)?.schema, open.table, { [open.member]: value })
-        : `${key}: ${isTableName(key) ? 'must be a table' : describeUnknownKey(key)}`;
-  if (rule !== undefined) {
+        ? findMemberFault(open, value, { table: key === written ? open.table : 'agents', field })
+        : { path: [], says: `${key}: ${isTableName(key) ? 'must be a table' : describeUnknownKey(key)}` };
+  if (fault !== undefined) {
     const isLast = source.problems.length === MAX_PROBLEMS;
-    source.problems.push(isLast ? 'and more' : `${source.originOf(key)}: ${truncate(rule, MAX_PROBLEM_LENGTH)}`);
+    const at = [written, ...fault.path.slice(open === undefined ? 0 : 1)].join('.');
+    source.problems.push(isLast ? 'and more' : `${source.originOf(at)}: ${truncate(fault.says, MAX_PROBLEM_LENGTH)}`);
     return [];
   }
   const name = open === undefined ? key : `${open.table}.${open.member}`;
   const isPath = known !== undefined && holdsPaths(known.schema);
-  return [{ key: name, value: isPath ? toAbsolute(value, source.baseDir) : value, origin: source.originOf(key) }];
+  return [{ key: name, value: isPath ? toAbsolute(value, source.baseDir) : value, origin: source.originOf(written) }];
 }
 
 /** The setting of one field of a member of an open table, as in `rate."gpt-5.5".rph`; undefined for any other key. */
-export function toFieldSetting(key: string, value: unknown, source: SettingSource): Setting[] | undefined {
+export function toFieldSetting(written: string, value: unknown, source: SettingSource): Setting[] | undefined {
+  const key = keyNamed(written);
   const name = openFieldOf(key);
   const open = openMemberOf(key);
   if (name === undefined || open === undefined || isTable(value)) return undefined;
   // Members of some tables are texts, and have dots in their names.
   const { schema } = CONFIG_KEYS.get(open.table) ?? {};
   if (!name.quoted && findValueFault(schema, open.table, { [open.member]: value }) === undefined) return undefined;
-  const settings = toSettings(`${name.table}.${name.member}`, { [name.field]: value }, source);
+  const settings = toSettings(`${name.table}.${name.member}`, { [name.field]: value }, source, name.field);
   return settings.map((setting) => ({ ...setting, partial: true }));
 }
 
-/** Returns `key: rule` for the first rule that a value violates. */
-function findValueFault(schema: z.ZodType | undefined, key: string, value: unknown): string | undefined {
-  const issue = schema?.safeParse(value).error?.issues[0];
-  if (issue === undefined) return undefined;
+/** A rule that a value violates, after its key, and the names below the key of what violates it. */
+interface ValueFault {
+  path: readonly string[];
+  says: string;
+}
+
+function findValueFault(
+  schema: z.ZodType | undefined,
+  key: string,
+  value: unknown,
+  counts: (path: readonly PropertyKey[]) => boolean = () => true,
+): ValueFault | undefined {
+  const issues = schema?.safeParse(value).error?.issues.filter(({ path }) => counts(path)) ?? [];
+  const [first] = issues;
+  if (first === undefined) return undefined;
+  // A misspelled key explains why another one is missing.
+  const missing = String(first.path.at(-1));
+  const misspelled = issues.find((each) => each.code === 'unrecognized_keys');
+  const isMeant = misspelled?.keys.some((each) => findClosest(each, [missing]) !== undefined) === true;
+  const issue = (isMeant ? misspelled : undefined) ?? first;
   const path = issue.path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('');
   const message = issue.code === 'invalid_key' ? issue.issues[0]?.message : issue.message;
-  return `${key}${path}: ${message ?? 'is not valid'}`;
+  const unknown = issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
+  const named = [...issue.path, ...unknown].filter((part) => typeof part === 'string');
+  return { path: named, says: `${key}${path}: ${message ?? 'is not valid'}` };
+}
+
+/** The same for a member of an open table, which messages call `table`; with `field`, the others may be missing. */
+function findMemberFault(
+  { table: name, member }: { table: string; member: string },
+  value: unknown,
+  { table, field }: { table: string; field: string | undefined },
+): ValueFault | undefined {
+  const { schema } = CONFIG_KEYS.get(name) ?? {};
+  return findValueFault(schema, table, { [member]: value }, ([, part]) => field === undefined || part === undefined || part === field); // prettier-ignore
 }
 
 function toAbsolute(value: unknown, baseDir: string): unknown {

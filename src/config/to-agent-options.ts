@@ -21,6 +21,7 @@ export function toAgentOptions({ agent, agents, model }: Pick<HaloToml, 'agent' 
     case 'opencode':
     case 'gemini':
     case 'command':
+    default:
       return defined({ effort });
   }
 }

@@ -1,4 +1,4 @@
-import type { AgentId, ModelApi } from './agent.ts';
+import { hasOwnAdapter, type ModelApi } from './agent.ts';
 
 /** How much a model thinks before it answers, in the words that all agents share. */
 export const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
@@ -25,7 +25,8 @@ export interface AgentOptions {
 export const CLAUDE_TOOLS = ['Bash', 'Edit', 'Glob', 'Grep', 'NotebookEdit', 'Read', 'Write'] as const;
 
 /** The efforts that an agent's program, with this model API, can request; empty: it has no such setting. */
-export function effortsOf(agent: AgentId, api: ModelApi | undefined): readonly Effort[] {
+export function effortsOf(agent: string, api: ModelApi | undefined): readonly Effort[] {
+  if (!hasOwnAdapter(agent)) return [];
   switch (agent) {
     case 'codex':
       return EFFORTS;

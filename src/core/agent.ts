@@ -1,9 +1,14 @@
 import type { FailureCause } from './failure/failure.ts';
 import type { CriterionClaim } from './review/criteria.ts';
 
-/** The supported agents. */
+/** The agents that halo has an adapter for. Others are agents of the Agent Client Protocol, with a name from halo.toml. */
 export const AGENT_IDS = ['codex', 'claude', 'opencode', 'gemini', 'command'] as const;
 export type AgentId = (typeof AGENT_IDS)[number];
+
+/** Whether this is one of `AGENT_IDS`, and not the name of an agent of the Agent Client Protocol. */
+export function hasOwnAdapter(name: string): name is AgentId {
+  return AGENT_IDS.some((id) => id === name);
+}
 
 /** One entry of the agent's readable log. */
 export type AgentActivity =

@@ -90,6 +90,20 @@ export function keyedQueue(): <T>(key: string, work: () => Promise<T>) => Promis
 /** Ignores a result or an error: `promise.catch(ignore)`. */
 export function ignore(): undefined {}
 
+/** A promise that others settle. Without a reader, its rejection is ignored. */
+export interface Deferred<T> {
+  promise: Promise<T>;
+  resolve(this: void, value: T | Promise<T>): void;
+  reject(this: void, error: unknown): void;
+}
+
+export function deferred<T>(): Deferred<T> {
+  let settle: Pick<Deferred<T>, 'resolve' | 'reject'> | undefined;
+  const promise = new Promise<T>((resolve, reject) => (settle = { resolve, reject }));
+  promise.catch(ignore);
+  return { promise, resolve: (value) => settle?.resolve(value), reject: (error) => settle?.reject(error) };
+}
+
 interface RetryOptions {
   /** The delays in ms before further calls; their number limits the calls. */
   delaysMs: readonly number[];

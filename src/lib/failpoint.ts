@@ -1,9 +1,10 @@
+import { once } from 'node:events';
 import { sleep } from './async.ts';
 
 /** A fault to inject at a failpoint, for reliability tests. */
 interface InjectedFault {
   at: string;
-  fault: 'kill' | 'hang' | 'throw' | 'delay' | 'block';
+  fault: 'kill' | 'hang' | 'hold' | 'throw' | 'delay' | 'block';
   /** Duration of `delay` and `block`. */
   ms: number;
   /** Inject only on the n-th hit; undefined: on every hit. */
@@ -16,6 +17,8 @@ const hits = new Map<string, number>();
 /** Enables these faults in this process and disables all others. */
 export function armFailpoints(faults: readonly InjectedFault[]): void {
   armed = faults;
+  // A signal that comes when nothing waits does not end the process.
+  if (faults.some(({ fault }) => fault === 'hold')) process.on('SIGUSR2', () => undefined);
 }
 
 /** A place where a fault can be injected; does nothing unless one is armed for it. */
@@ -29,6 +32,7 @@ export async function failpoint(point: string): Promise<void> {
   process.emitWarning(`failpoint ${point}: ${found.fault}`);
   if (found.fault === 'delay') await sleep(found.ms);
   else if (found.fault === 'block') await block(found.ms);
+  else if (found.fault === 'hold') await once(process, 'SIGUSR2');
   else if (found.fault === 'throw') throw new Error(`failpoint ${point}`);
   else await hang();
 }

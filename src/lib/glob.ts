@@ -14,10 +14,23 @@ export interface GlobMatcher {
 export function compileGlobs(globs: readonly string[]): GlobMatcher {
   const compile = () => {
     const RE2JS = loadRe2();
-    return RE2JS.compile(globs.map((glob) => `(?:${toRegExpSource(glob)})`).join('|'), RE2JS.DOTALL);
+    return RE2JS.compile(anyOf(globs), RE2JS.DOTALL);
   };
   let pattern: ReturnType<typeof compile> | undefined;
   return { test: (path) => globs.length > 0 && (pattern ??= compile()).testExact(path) };
+}
+
+/**
+ * The same for globs that are part of halo, with the regular expressions of JavaScript, which cost nothing to load. Some
+ * globs would make them slow, so those of a user or a repository need `compileGlobs`.
+ */
+export function compileOwnGlobs(globs: readonly string[]): GlobMatcher {
+  const pattern = new RegExp(`^(?:${anyOf(globs)})$`, 'su');
+  return { test: (path) => globs.length > 0 && pattern.test(path) };
+}
+
+function anyOf(globs: readonly string[]): string {
+  return globs.map((glob) => `(?:${toRegExpSource(glob)})`).join('|');
 }
 
 function toRegExpSource(glob: string): string {

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { lstat, lutimes, readlink, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises';
+import { createServer, connect } from 'node:net';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { doubledDelay, sleep } from './async.ts';
 import { createFolders, readFolder } from './fs.ts';
-import { isProcessAlive, processStartTime } from './process-identity.ts';
+import { isProcessAlive, isThisBoot, processStartTime } from './process-identity.ts';
 
 export interface LockOptions {
   /** Maximum time to wait for the lock, in ms. */
@@ -13,6 +14,8 @@ export interface LockOptions {
   staleMs?: number;
   /** Creates the folder of the lock with mode 0700, also when it is removed while this process waits. */
   makeFolder?: boolean;
+  /** Its holder listens at a socket beside it, so that another container of this machine need not wait for a dead one. */
+  isProvable?: boolean;
 }
 
 const STALE_MS = 60_000;
@@ -54,12 +57,21 @@ export interface AcquiredLock {
 export async function acquireLock(path: string, options: LockOptions = {}): Promise<AcquiredLock> {
   const staleMs = options.staleMs ?? STALE_MS;
   const deadline = performance.now() + (options.waitMs ?? 30_000);
-  const me = await waitForLock(path, { deadline, staleMs, makeFolder: options.makeFolder ?? false });
+  const { makeFolder = false, isProvable = false } = options;
+  if (makeFolder) await createFolders(dirname(path), 0o700);
+  const proof = isProvable ? await openProof(path) : undefined;
+  const me = await waitForLock(path, { deadline, staleMs, makeFolder, proof: proof?.name ?? '' }).catch(
+    (error: unknown) => {
+      proof?.close();
+      throw error;
+    },
+  );
   const renewal = setInterval(() => void renew(path), staleMs / 4).unref();
   return {
     async release() {
       clearInterval(renewal);
       if ((await ownerOf(path)) === me) await unlink(path).catch(unlessGone);
+      proof?.close();
     },
   };
 }
@@ -94,9 +106,9 @@ export async function listLocks(dir: string): Promise<string[]> {
 
 async function waitForLock(
   path: string,
-  { deadline, staleMs, makeFolder }: { deadline: number; staleMs: number; makeFolder: boolean },
+  { deadline, staleMs, makeFolder, proof }: { deadline: number; staleMs: number; makeFolder: boolean; proof: string },
 ): Promise<string> {
-  const me = describeMe();
+  const me = proof === '' ? describeMe() : `${describeMe()}:${proof}`;
   for (let failures = 0; ; failures++) {
     if (makeFolder) await createFolders(dirname(path), 0o700);
     if (await tryLink(me, path, makeFolder)) return me;
@@ -120,7 +132,12 @@ async function removeDeadLock(path: string, staleMs: number): Promise<void> {
   }
   try {
     const owner = await ownerOf(path);
-    if (owner !== undefined && (await isDead(path, owner, staleMs))) await rm(path, { force: true });
+    if (owner !== undefined && (await isDead(path, owner, staleMs))) {
+      await rm(path, { force: true });
+      // From here on, the path may be the lock of another process.
+      const proof = proofOf(path, owner);
+      if (proof !== undefined) await rm(proof, { force: true });
+    }
   } finally {
     if ((await ownerOf(cleanupLock)) === me) await rm(cleanupLock, { force: true });
   }
@@ -167,6 +184,8 @@ async function isDead(path: string, owner: string, staleMs: number): Promise<boo
   if (owner === NO_PROCESS) return true;
   const [host, pid, start] = owner.split(':');
   if (host === HOST) return !isProcessAlive(Number(pid), start ?? '');
+  const proof = proofOf(path, owner);
+  if (proof !== undefined && isThisBoot(start ?? '') && (await isSilent(proof))) return true;
   try {
     const now = await fileSystemTime(path);
     const { mtimeMs } = await lstat(path);
@@ -176,6 +195,44 @@ async function isDead(path: string, owner: string, staleMs: number): Promise<boo
   } catch {
     return false;
   }
+}
+
+interface Proof {
+  name: string;
+  close(): void;
+}
+
+/** Longer names of sockets are cut off. */
+const MAX_SOCKET_BYTES = 100;
+
+/** Listens beside a lock as long as this process lives; undefined where it cannot: then the age of the lock decides. */
+async function openProof(path: string): Promise<Proof | undefined> {
+  const name = `${randomBytes(4).toString('hex')}.sock`;
+  const place = `${path}.${name}`;
+  if (Buffer.byteLength(place) > MAX_SOCKET_BYTES) return undefined;
+  const server = createServer((socket) => socket.destroy()).unref();
+  return new Promise((resolve) => {
+    server.once('error', () => resolve(undefined));
+    // Closing removes its file.
+    server.listen(place, () => resolve({ name, close: () => void server.close() }));
+  });
+}
+
+/** The socket of a lock's owner; undefined without one. */
+function proofOf(path: string, owner: string): string | undefined {
+  const name = owner.split(':')[4];
+  return name === undefined || !/^[0-9a-f]{8}\.sock$/.test(name) ? undefined : `${path}.${name}`;
+}
+
+/** Whether no process listens at a socket of this machine. */
+async function isSilent(place: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(place, () => {
+      socket.destroy();
+      resolve(false);
+    });
+    socket.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code === 'ECONNREFUSED' || code === 'ENOENT'));
+  });
 }
 
 async function renew(path: string): Promise<void> {

@@ -46,6 +46,11 @@ function bootOf(): string {
   }
 }
 
+/** Whether a start time is of this boot, so that its process was or is on this machine, perhaps in another container. */
+export function isThisBoot(start: string): boolean {
+  return BOOT !== '' && start.length > BOOT.length && start.endsWith(BOOT);
+}
+
 const HOST = createHash('sha256').update(hostname()).digest('hex').slice(0, 6);
 const MARK = /^([0-9a-f]{6})-(\d+)-(\d*)$/;
 

@@ -1,4 +1,4 @@
-import { Writable } from 'node:stream';
+import { Readable, Writable } from 'node:stream';
 import { ignore } from './async.ts';
 
 /** A growing buffer. Unlike an array of chunks it needs little memory for many tiny chunks. */
@@ -50,6 +50,16 @@ export function joinBuffers(pieces: readonly Buffer[]): Buffer {
     end += length;
   }
   return Buffer.from(first.buffer, first.byteOffset, end - first.byteOffset);
+}
+
+/** A stream of texts, and then of what `rest` has. An error of `rest` is its error. */
+export function streamOf(texts: readonly string[], rest: Readable): Readable {
+  return Readable.from(concat(texts, rest), { objectMode: false });
+}
+
+async function* concat(texts: readonly string[], rest: Readable): AsyncGenerator<Buffer> {
+  for (const text of texts) if (text !== '') yield Buffer.from(text);
+  for await (const chunk of rest) yield chunk as Buffer;
 }
 
 /** How much a sink for large output may hold while what was written before is still on its way. */

@@ -2,13 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { UnrecoverableError, WaitingError, Worker, type Job } from 'bullmq';
 import type { Redis } from 'ioredis';
+import { LOCAL_ENGINE } from '../core/engine/engine-address.ts';
 import { NO_LIMITS, type FleetLimits } from '../core/run/fleet-limit.ts';
 import { safeLine } from '../core/text/safe-text.ts';
 import { sleep } from '../lib/async.ts';
 import { defined } from '../lib/guards.ts';
 import { haloVersion } from '../lib/version.ts';
 import { addDeadLetter } from './dead-letters.ts';
-import { parseJob, queueName, type JobRef } from './job.ts';
+import { parseJob, queueOf, type JobRef } from './job.ts';
 import type { RedisLink } from './redis/connect-redis.ts';
 import { isReplyError, openRedisClient, toRedisError } from './redis/redis-client.ts';
 import { openSchedulerClient, SlotClient, TICK_MS, type SchedulerClient } from './scheduler/scheduler-client.ts';
@@ -19,11 +20,15 @@ export interface ConsumerOptions {
   id?: string;
   /** The number of jobs handled in parallel. */
   concurrency: number;
+  /** It begins drained: it takes no jobs until it is resumed. */
+  draining?: boolean;
   /** Takes only the jobs of this lane. */
   lane?: string;
+  /** Without a lane: takes only the jobs of this engine; default: LOCAL_ENGINE. */
+  engine?: string;
   /** The limits on parallel jobs of all workers. Called before each decision, so that changes apply immediately. */
   limits?: () => Promise<FleetLimits>;
-  /** Name of the machine, for the limit per host. */
+  /** For the limit per host; default: the name of the machine, or of the engine if that is on another one. */
   host?: string;
   /** How long a silent worker keeps its jobs and their slots, in ms; default 30 s. Must be the same for all workers. */
   takeoverMs?: number | undefined;
@@ -38,8 +43,11 @@ export interface ConsumerOptions {
   onError: (error: Error) => void;
 }
 
-/** `again`: the same job is queued again after that time. `rejected`: it is not a job of this home: a dead letter. */
-type JobResult = { kind: 'done' } | { kind: 'again'; afterMs: number } | { kind: 'rejected'; reason: string };
+/** `again`: the same job is queued again after that time, rather on another engine than `avoid`. `rejected`: it is not a job of this home: a dead letter. */
+type JobResult =
+  | { kind: 'done' }
+  | { kind: 'again'; afterMs: number; avoid?: string }
+  | { kind: 'rejected'; reason: string };
 
 interface JobContext {
   /** The id built by `jobIdOf`. */
@@ -63,28 +71,31 @@ export class JobConsumer {
   private readonly slots: SlotClient;
   private readonly worker: Worker<unknown>;
   private readonly pauses: PauseSwitch;
+  private readonly beginsDrained: boolean;
   /** A separate signal, because bullmq does not cancel a job that is still on its way from Redis. */
   private readonly closing = new AbortController();
-  /** Delays, in ms, of jobs to queue again as soon as bullmq has completed them. */
-  private readonly requeueDelays = new Map<string, number>();
+  /** How to queue jobs again as soon as bullmq has completed them. */
+  private readonly requeues = new Map<string, { afterMs: number; avoid?: string }>();
   /** The lock token of each running job. */
   private readonly lockTokens = new Map<string, string>();
 
   /** Opens the connections. */
   constructor(link: Pick<RedisLink, 'address' | 'prefix'>, options: ConsumerOptions) {
-    const { id = randomBytes(8).toString('hex'), concurrency, lane = '' } = options;
-    const { limits = () => Promise.resolve(NO_LIMITS), host = hostname() } = options;
-    const { handle, onError, takeoverMs = TAKEOVER_MS, tickMs = TICK_MS } = options;
+    const { id = randomBytes(8).toString('hex'), concurrency, lane = '', engine = LOCAL_ENGINE } = options;
+    const { limits = () => Promise.resolve(NO_LIMITS), host = hostOf(engine) } = options;
+    const { handle, onError, takeoverMs = TAKEOVER_MS, tickMs = TICK_MS, draining = false } = options;
+    this.beginsDrained = draining;
     this.handler = handle;
     this.onError = (error) => onError(isReplyError(error) ? toRedisError(link.address.name, error) : error);
     this.prefix = link.prefix;
-    this.queue = queueName(lane);
+    this.queue = queueOf({ lane, engine });
     this.connection = openRedisClient(link.address, { maxRetriesPerRequest: null });
     this.scheduler = openSchedulerClient(this.connection, { prefix: link.prefix, limits, takeoverMs });
     const own = { pid: process.pid, version: haloVersion() };
-    const registration = { id, lane, host, slots: concurrency, ...own };
+    const registration = { id, lane, engine, host, slots: concurrency, ...own };
     const onDraining = (draining: boolean) => void this.pauses.set('drain', draining).catch(this.onError);
-    const client = { worker: registration, tickMs, onDraining, onError: this.onError };
+    const onLost = (jobId: string) => void this.worker.cancelJob(jobId, 'taken over by another engine');
+    const client = { worker: registration, tickMs, draining, onDraining, onLost, onError: this.onError };
     this.slots = new SlotClient(this.scheduler, client);
     this.worker = new Worker<unknown>(
       this.queue,
@@ -111,9 +122,16 @@ export class JobConsumer {
 
   /** Resolves when the consumer takes jobs. */
   async start(): Promise<void> {
+    if (this.beginsDrained) await this.pauses.set('drain', true);
     this.worker.run().catch(this.onError);
     await this.worker.waitUntilReady();
     await this.slots.start();
+  }
+
+  /** Takes no jobs while the engine of the worker is away. Running ones continue. */
+  async setAway(away: boolean): Promise<void> {
+    await this.pauses.set('engine', away);
+    await this.slots.setAway(away);
   }
 
   /** Stops taking jobs, aborts the running ones and returns the unfinished ones to the queue, within about `graceMs`. */
@@ -148,7 +166,7 @@ export class JobConsumer {
       if (begun === undefined) return;
       const { queuedMs } = begun;
       const result = await this.handler(parsed, signal, { jobId: id, lastTry, ...defined({ queuedMs }) });
-      if (result.kind === 'again') this.requeueDelays.set(id, result.afterMs);
+      if (result.kind === 'again') this.requeues.set(id, result);
       else await this.slots.finish(id);
       if (result.kind === 'rejected') await this.rejectJob(job, result.reason);
     } catch (error) {
@@ -164,9 +182,9 @@ export class JobConsumer {
   }
 
   private requeue({ id = '' }: Job<unknown>): void {
-    const delayMs = this.requeueDelays.get(id);
-    this.requeueDelays.delete(id);
-    if (delayMs !== undefined) this.slots.requeue(id, delayMs).catch(this.onError);
+    const how = this.requeues.get(id);
+    this.requeues.delete(id);
+    if (how !== undefined) this.slots.requeue(id, how).catch(this.onError);
   }
 
   /** Fails an invalid job for good and keeps a bounded copy of it as a dead letter. */
@@ -179,14 +197,21 @@ export class JobConsumer {
 
   /** Returns a job to the queue, without a delay, which other machines would compare with their own clocks. */
   private async handBack(job: Job<unknown>, token: string | undefined): Promise<never> {
-    this.slots.forget(job.id ?? '');
+    const { id = '' } = job;
+    this.slots.forget(id);
     await job.moveToWait(token);
+    await this.slots.giveBack(id).catch(this.onError);
     throw new WaitingError();
   }
 }
 
-/** Why a worker takes no jobs: Redis fails, an operator drains the worker, or it closes. */
-type PauseReason = 'failing' | 'drain' | 'close';
+/** Each configured engine counts as a host. */
+function hostOf(engine: string): string {
+  return engine === LOCAL_ENGINE ? hostname() : `engine ${engine}`;
+}
+
+/** Why a worker takes no jobs: Redis fails, its engine does not answer, an operator drains the worker, or it closes. */
+type PauseReason = 'failing' | 'engine' | 'drain' | 'close';
 
 /** The only place that pauses and resumes a worker: it takes jobs while there is no reason against it. */
 class PauseSwitch {

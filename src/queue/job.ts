@@ -1,12 +1,14 @@
 import { z } from 'zod';
+import { LOCAL_ENGINE } from '../core/engine/engine-address.ts';
 import { RUN_ID } from '../lib/run-id.ts';
 
 /**
- * The name of a queue whose jobs are the next stories of runs. A lane is a queue reserved for one worker; '' is the queue
- * shared by all other workers.
+ * The name of the queue that has the jobs of a lane, or those on an engine. The jobs of a queue are the next stories of runs.
+ * A lane is reserved for one worker; '' is for jobs that all other workers may take.
  */
-export function queueName(lane = ''): string {
-  return lane === '' ? 'stories' : `stories-${lane}`;
+export function queueOf({ lane, engine = LOCAL_ENGINE }: { lane: string; engine?: string | undefined }): string {
+  if (lane !== '') return `stories-${lane}`;
+  return engine === LOCAL_ENGINE ? 'stories' : `stories-engine-${engine}`;
 }
 
 export const JOB_NAME = 'story';

@@ -4,6 +4,7 @@ import { openSchedulerClient, type SchedulerClient } from './scheduler/scheduler
 import { jobIdOf, type JobRef } from './job.ts';
 import { connectRedisClient, toRedisError } from './redis/redis-client.ts';
 import type { RedisLink } from './redis/connect-redis.ts';
+import { LOCAL_ENGINE } from '../core/engine/engine-address.ts';
 import { NO_LIMITS, type FleetLimits } from '../core/run/fleet-limit.ts';
 import type { JobEntry, JobRank, TakingWorker, WorkerSlots } from './scheduler/scheduler.ts';
 import { readDayUse } from './budget/budget-ledger.ts';
@@ -13,6 +14,8 @@ import { defined } from '../lib/guards.ts';
 export interface EnqueueRequest extends JobRef {
   /** Delay in ms before a worker takes the job; none when absent. */
   delayMs?: number;
+  /** The engine on which it failed, and gets a slot only if no other one has room. */
+  avoid?: string;
 }
 
 export interface QueueCounts {
@@ -24,7 +27,8 @@ export interface QueueCounts {
 
 /** What all workers of a HALO_HOME use. */
 export interface FleetUse {
-  slots: WorkerSlots;
+  /** Of each engine with workers or stories, and of that of the environment. */
+  slots: WorkerSlots[];
   /** What the model requests of this day (UTC) have spent and reserved; absent before the first one. */
   today?: Charge;
 }
@@ -42,7 +46,7 @@ export interface StoryQueue {
   workers(): Promise<TakingWorker[]>;
   /** Lets a worker finish its jobs and take no others, or take jobs again. Returns whether the worker is registered. */
   drain(workerId: string, draining: boolean): Promise<boolean>;
-  /** The counts of the shared queue. */
+  /** The counts of all engines; jobs of lanes do not count. */
   counts(): Promise<QueueCounts>;
   /** What the workers and the budget of the day have left. */
   fleetUse(): Promise<FleetUse>;
@@ -73,7 +77,8 @@ const RELEASE_SCRIPT = `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call
 
 /** No limits, and equal rank for all runs. */
 const DEFAULT_OPTIONS: QueueOptions = {
-  rankOf: () => Promise.resolve({ lane: '', user: '', repo: '', agent: '', priority: 0, started: false }),
+  rankOf: () =>
+    Promise.resolve({ lane: '', engines: [LOCAL_ENGINE], user: '', repo: '', agent: '', priority: 0, started: false }),
   limits: () => Promise.resolve(NO_LIMITS),
 };
 
@@ -126,7 +131,7 @@ export async function openQueue(
     dropLane: (lane) =>
       run(async () => {
         await scheduler.update(() => ({ dropLane: lane }));
-        await (await scheduler.queueOf(lane)).obliterate({ force: true });
+        await (await scheduler.open({ lane })).obliterate({ force: true });
       }),
     async close() {
       await scheduler.close();
@@ -136,9 +141,17 @@ export async function openQueue(
 }
 
 async function countJobs(scheduler: SchedulerClient): Promise<QueueCounts> {
-  const counts = await (await scheduler.queueOf('')).getJobCounts('waiting', 'active', 'delayed', 'failed');
-  const count = (state: string) => counts[state] ?? 0;
-  const idle = (await scheduler.list()).filter(({ entry, hasSlot }) => entry.lane === '' && !hasSlot);
+  const [listed, workers] = await Promise.all([scheduler.list(), scheduler.workers()]);
+  const jobs = listed.filter(({ entry }) => entry.lane === '');
+  const engines = new Set([
+    LOCAL_ENGINE,
+    ...workers.map(({ engine }) => engine),
+    ...jobs.flatMap(({ entry }) => entry.engine ?? []),
+  ]);
+  const queues = await Promise.all([...engines].map((engine) => scheduler.open({ lane: '', engine })));
+  const counts = await Promise.all(queues.map((queue) => queue.getJobCounts('waiting', 'active', 'delayed', 'failed')));
+  const count = (state: string) => counts.reduce((sum, each) => sum + (each[state] ?? 0), 0);
+  const idle = jobs.filter(({ hasSlot }) => !hasSlot);
   const now = Date.now();
   const isDelayed = ({ readyAt, delayMs: longestMs = Infinity }: JobEntry) => !isDue(readyAt, { now, longestMs });
   const delayed = idle.filter(({ entry }) => isDelayed(entry)).length;

@@ -21,8 +21,11 @@ interface OneOffRequest {
   wallMs?: number;
   /** Maximum number of bytes kept of the output. */
   outputBytes?: number;
-  /** Default: removed before the result is returned. What is left is removed with other probes. */
-  removal?: 'background';
+  /**
+   * Receives the removal, which then continues in the background; default: removed before the result is returned. What is left is
+   * removed with other probes.
+   */
+  removing?: (removed: Promise<void>) => void;
   /** Called before the script runs. */
   listen?: ((sandbox: Sandbox) => Promise<unknown>) | undefined;
 }
@@ -53,7 +56,7 @@ export async function runOneOffSandbox(
     return { exit, text: stdout.text() };
   } finally {
     const removed = sandbox.remove();
-    if (question.removal === 'background') removed.catch(ignore);
-    else await removed;
+    if (question.removing === undefined) await removed;
+    else question.removing(removed.catch(ignore));
   }
 }

@@ -4,6 +4,9 @@ import { HaloError } from '../core/failure/errors.ts';
 import type { SandboxEngine } from './sandbox.ts';
 import { runOneOffSandbox } from './one-off-sandbox.ts';
 
+/** On a busy machine, a program of this size takes long to start. */
+const START_MS = 120_000;
+
 /** Returns the version of an agent in halo's image, e.g. `codex-cli 0.169.0`. Throws IMAGE_MISSING. */
 export async function readAgentVersion(
   engine: SandboxEngine,
@@ -14,6 +17,7 @@ export async function readAgentVersion(
     script: versionCommand,
     workdir: '/tmp',
     limits: { cpus: 1, memoryBytes: 1024 ** 3, pids: 64 },
+    wallMs: START_MS,
   });
   const version = text.trim();
   if (exit.exitCode === 0) return /[a-z]/i.test(version) ? version : `${title} ${version}`;

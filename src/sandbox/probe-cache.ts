@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import { ignore, keyedQueue } from '../lib/async.ts';
+import { ignore, keyedQueue, memoizeAsync } from '../lib/async.ts';
 import { createFolders, writeAtomic } from '../lib/fs.ts';
 import { haloVersion } from '../lib/version.ts';
 import { HALO_IMAGE } from './docker/image/image-recipe.ts';
@@ -38,16 +38,20 @@ export class ProbeCache {
   private readonly engine: Pick<SandboxEngine, 'info' | 'imageId'>;
   private readonly file: string;
   private readonly queue = keyedQueue();
+  /** Asked once: what is found is kept in memory, too. */
+  private readonly describe: () => Promise<string | undefined>;
 
   constructor(engine: Pick<SandboxEngine, 'info' | 'imageId'>, home: string) {
     this.engine = engine;
     this.file = probeCachePath(home);
+    const described = memoizeAsync(() => describeEngine(engine));
+    this.describe = () => described(undefined);
   }
 
   /** The cached result, or that of a run. Throws DOCKER_UNAVAILABLE, and what the probe throws. */
   async get<T>(probe: Probe<T>): Promise<T> {
     const { name, schema, run, isCached = () => true, maxAgeMs = Infinity } = probe;
-    const key = await describeEngine(this.engine);
+    const key = await this.describe();
     const entry = key === undefined ? undefined : (await readResults(this.file))[key]?.[name];
     const known = schema.safeParse(entry?.result);
     if (known.success && Math.abs(Date.now() - (entry?.at ?? 0)) < maxAgeMs) return known.data;
@@ -77,7 +81,7 @@ export function probeCachePath(home: string): string {
 async function describeEngine(engine: Pick<SandboxEngine, 'info' | 'imageId'>): Promise<string | undefined> {
   const [facts, image, seccomp] = await Promise.all([engine.info(), engine.imageId(HALO_IMAGE), seccompProfile()]);
   if (image === undefined) return undefined;
-  const stable = { ...facts, openFiles: undefined, warnings: undefined };
+  const stable = { ...facts, warnings: undefined };
   return shortHash(JSON.stringify([haloVersion(), image, seccomp, stable]));
 }
 

@@ -28,8 +28,11 @@ export interface SandboxLabels {
 export type Mount =
   | { kind: 'bind'; source: string; target: string; readOnly: true }
   /** `copyUp`: the engine copies content and mode of the image's folder at `target` into an empty volume. */
+  /** Without a `source`, an empty one is removed with the sandbox. */
   /** `limitBytes`: its size limit, if it differs from that of the sandbox. */
-  | { kind: 'volume'; source: string; target: string; readOnly: boolean; copyUp: boolean; limitBytes?: number };
+  | { kind: 'volume'; source: string; target: string; readOnly: boolean; copyUp: boolean; limitBytes?: number }
+  /** An empty file system in memory that belongs to the user of the sandbox, whose memory it uses. */
+  | { kind: 'memory'; target: string; sizeBytes: number };
 
 export interface SandboxLimits {
   cpus: number;
@@ -62,6 +65,26 @@ export interface SandboxSpec {
   runtime?: string;
   /** `engine`: the engine writes /etc/hosts, which delays the start. Default: the image's file or a mounted one. */
   hostsFile?: 'engine';
+  /** With `hostsFile`: further names of 127.0.0.1. */
+  hostNames?: readonly string[];
+  /** Its programs may create files in /run. */
+  writesRun?: true;
+}
+
+/** What an image says about the container that it is made for. */
+export interface ImageFacts {
+  id: string;
+  /** As `imageContent`. */
+  content: string;
+  entrypoint: readonly string[];
+  command: readonly string[];
+  /** User name or id, and a group after a colon; '' for root. */
+  user: string;
+  workdir: string;
+  /** The folders that its VOLUME declares, without those that every sandbox has in memory. */
+  volumes: readonly string[];
+  /** The name or number of the signal that stops it cleanly. */
+  stopSignal: string;
 }
 
 /** The one command of a sandbox. */
@@ -143,6 +166,8 @@ export interface EngineInfo {
   version: string;
   /** The newest API version that it supports, e.g. `1.41`. */
   apiVersion: string;
+  /** Of its machine, as `process.arch` names it. */
+  architecture: string;
   /** Kernel version. */
   kernel: string;
   /** Version of runc, if the engine reports it. */
@@ -156,8 +181,6 @@ export interface EngineInfo {
   runtimes: string[];
   /** How it is reached, and how its runtimes are defined, as a text to compare. */
   configuration: string;
-  /** Its limit of open files; undefined if it cannot be read. */
-  openFiles: number | undefined;
   /** Warnings of the engine, such as limits that it cannot enforce. */
   warnings: string[];
 }
@@ -170,6 +193,8 @@ export interface OverlayVolume {
   lower: string;
   /** Owner of its top folder. */
   user: number;
+  /** The top folder has the mode of that of `lower`; default: 755. */
+  keepsMode?: true;
 }
 
 /** A container or volume of an attempt, identified by its labels. */
@@ -185,6 +210,13 @@ export interface LabelledResource {
   expiresAt?: string;
 }
 
+/** A volume that outlasts attempts: what setup installed, or objects of a repository. */
+export interface KeptVolume {
+  kind: 'snapshot' | 'objects';
+  /** The id of the HALO_HOME. */
+  home: string;
+}
+
 export interface VolumeOptions {
   user: number;
   quotaBytes?: number;
@@ -196,19 +228,28 @@ export interface VolumeOptions {
 export interface SandboxEngine {
   /**
    * Creates and starts a sandbox that waits for its command. Throws IMAGE_MISSING, CONFIG_INVALID for an image that
-   * cannot be isolated, DISK_FAILED when the engine's disk is full, DOCKER_UNAVAILABLE, DOCKER_FAILED.
+   * cannot be isolated, such as one with a VOLUME that no mount covers, DISK_FAILED when the engine's disk is full, DOCKER_UNAVAILABLE, DOCKER_FAILED.
    */
   start(spec: SandboxSpec): Promise<Sandbox>;
   info(): Promise<EngineInfo>;
   /** Creates a volume owned by `user`; `quotaBytes` requires an engine with volume quotas. */
   createVolume(name: string, labels: SandboxLabels, options: VolumeOptions): Promise<void>;
-  /** Creates a volume for a snapshot of a HALO_HOME, which no sweep of attempts removes. */
-  createSnapshotVolume(name: string, owner: { home: string; user: number; quotaBytes?: number }): Promise<void>;
+  /** Creates a volume of `user` in memory for sockets between two sandboxes of an attempt. It is empty when neither runs. */
+  createSocketVolume(name: string, labels: SandboxLabels, options: { user: number }): Promise<void>;
+  /** Creates a volume that a HALO_HOME keeps, which no sweep of attempts removes. */
+  createKeptVolume(name: string, kept: KeptVolume & { user: number; quotaBytes?: number }): Promise<void>;
   hasVolume(name: string): Promise<boolean>;
-  /** Free space of the engine's disk; undefined if it is not on this machine. */
+  /**
+   * Whether it uses the folders of this machine. Otherwise, what this machine's files say about disks, processes and load
+   * is not about the engine. Throws DOCKER_UNAVAILABLE.
+   */
+  isHere(): Promise<boolean>;
+  /** Its limit of open files; undefined if it cannot be read, for example on another machine. */
+  openFiles(): Promise<number | undefined>;
+  /** Free space of the engine's disk, on another machine as measured in the last minutes; undefined if that fails. */
   freeBytes(): Promise<number | undefined>;
-  /** The names of all volumes for snapshots of a HALO_HOME. */
-  listSnapshotVolumes(home: string): Promise<string[]>;
+  /** The names of all volumes of a kind that a HALO_HOME keeps. */
+  listKeptVolumes(kept: KeptVolume): Promise<string[]>;
   /** Creates an overlay volume. Throws DOCKER_FAILED, also when the engine cannot mount it. */
   createOverlay(overlay: OverlayVolume, labels: SandboxLabels): Promise<void>;
   /** Whether sandboxes can use overlay volumes: a probe writes and renames files of the lower volume. */
@@ -229,6 +270,10 @@ export interface SandboxEngine {
   listOrphans(): Promise<Pick<LabelledResource, 'kind' | 'name'>[]>;
   /** Returns the id of a local image, or undefined. Throws CONFIG_INVALID for one that sandboxes must not use. */
   imageId(name: string): Promise<string | undefined>;
+  /** Returns a digest of what a local image contains, the same on all engines that have it, or undefined. Throws like `imageId`. */
+  imageContent(name: string): Promise<string | undefined>;
+  /** Describes a local image, also one with a VOLUME; undefined without one. */
+  describeImage(name: string): Promise<ImageFacts | undefined>;
   /** Reads /etc/passwd and /etc/group of an image. Throws IMAGE_MISSING, DOCKER_FAILED. */
   accounts(image: string): Promise<{ passwd: string; group: string }>;
   /** Whether containers see the files of this host folder if it is mounted. */
@@ -237,4 +282,6 @@ export interface SandboxEngine {
   canReach(dir: string, runtime: string | undefined): Promise<{ socket: boolean; pipe: boolean }>;
   /** Whether containers can connect to halo through the stdio of a bridge. */
   canBridge(): Promise<boolean>;
+  /** Ends the connections to the engine. Calls without an answer fail, and so do all later ones. */
+  close(): void;
 }

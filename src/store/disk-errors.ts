@@ -36,6 +36,11 @@ export function isMissing(error: unknown): boolean {
   return code === 'ENOENT' || code === 'ENOTDIR';
 }
 
+/** For `catch`: undefined for a file or folder that does not exist. Throws any other error. */
+export function unlessMissing(error: unknown): undefined {
+  if (!isMissing(error)) throw error;
+}
+
 /** Whether the error came from the file system. */
 export function isDiskError(error: unknown): boolean {
   return errnoOf(error) !== undefined || (error instanceof HaloError && error.code === 'DISK_FAILED');

@@ -16,7 +16,7 @@ import type { Paint, Tone } from '../core/transcript/transcript-line.ts';
 import { wrapIndented, padToWidth } from '../lib/string-width.ts';
 import { nextSteps, type NextStep } from '../core/run/next-steps.ts';
 import { stepLines } from './step-lines.ts';
-import { outcomeFacts, runFacts, storyFacts, type FactKind } from '../view/facts.ts';
+import { listedFacts, outcomeFacts, runFacts, type FactKind } from '../view/facts.ts';
 import { isIn, PROGRESS } from '../core/run/progress.ts';
 
 export interface SummaryInput {
@@ -99,7 +99,7 @@ export function summaryLines({ state, width, paint, dir }: SummaryInput): string
   function findingRows(story: StoryState): string[] {
     if (story.progress !== 'passed' && !needsPerson(story)) return [];
     const named: readonly string[] = story.held?.named ?? [];
-    return storyFacts(story)
+    return listedFacts(story)
       .filter(({ kind }) => !named.includes(kind))
       .flatMap(({ label, value, tone }) => rowsOf([[label, story.id, value]], tone));
   }

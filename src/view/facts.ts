@@ -1,4 +1,5 @@
 import type { RunView } from '../api/operations/runs.ts';
+import { LOCAL_ENGINE, localEngine } from '../core/engine/engine-address.ts';
 import { describeKeyPause } from '../core/failure/model-use.ts';
 import { plainReason } from '../core/failure/plain-reason.ts';
 import { describeRestored } from '../core/review/restored-paths.ts';
@@ -19,7 +20,16 @@ import { usageText } from './usage-text.ts';
 import { whyRunWaits, type WaitingRun } from './waiting.ts';
 
 /** What a fact is about: a surface selects and leaves out facts by it. */
-export type FactKind = StoryFinding['kind'] | 'asks' | 'base' | 'failed' | 'option' | 'tree' | RunFactKind;
+export type FactKind =
+  | StoryFinding['kind']
+  | 'asks'
+  | 'base'
+  | 'engine'
+  | 'failed'
+  | 'option'
+  | 'services'
+  | 'tree'
+  | RunFactKind;
 
 type RunFactKind =
   | (
@@ -60,7 +70,7 @@ const MAX_PULLS = 20;
 
 /** The facts of a story that a person should know, on every surface. The most important ones come first. */
 export function storyFacts(story: StoryState): Fact[] {
-  const { restored } = story;
+  const { restored, services = [], engine = localEngine } = story;
   return [
     ...baseRow(story),
     ...findStoryFindings(story).flatMap(({ kind, text }) => warning(kind, text)),
@@ -70,7 +80,14 @@ export function storyFacts(story: StoryState): Fact[] {
           'tree',
           `changes of setup or earlier gates were reverted before a gate: ${describeRestored(restored)}`,
         )),
+    ...fact('services', services.map(({ name, ms }) => `${name} ready after ${formatElapsed(ms)}`).join(', ')),
+    ...fact('engine', engine.name === LOCAL_ENGINE ? '' : engine.name),
   ];
+}
+
+/** The same in lists of stories, which leave out what is of interest for one story only. */
+export function listedFacts(story: StoryState): Fact[] {
+  return storyFacts(story).filter(({ kind }) => kind !== 'services');
 }
 
 /** Why the last attempt at a story failed or what it asks, with its options. Empty for a story that is done or left out. */

@@ -1,6 +1,7 @@
 import type { Access } from '../core/access/access.ts';
 import { isIn } from '../core/run/progress.ts';
 import type { BreakerView } from '../api/operations/schemas.ts';
+import { outageText, type EngineOutage } from '../core/engine/engine-outage.ts';
 import type { ListedRun } from '../api/runs/limited-runs.ts';
 import { flagsOf, landingChanges } from '../core/review/flags.ts';
 import { canLand } from '../core/run/actions.ts';
@@ -18,14 +19,15 @@ interface KindRow {
   lists: string;
   /** `?`: the run cannot continue without a person; `!`: something has stopped it; `+`: a result, which blocks nothing. */
   sign: '?' | '!' | '+';
-  action: InboxAction;
+  /** The others are absent for what a person does outside of halo. */
+  action?: InboxAction;
   /** The button of the action, and what it shows while it acts. */
-  button: string;
-  doing: string;
+  button?: string;
+  doing?: string;
   /** Who may do it. */
-  access: Extract<Access, 'control' | 'operate'>;
+  access?: Extract<Access, 'control' | 'operate'>;
   /** How a person begins. */
-  step: (item: InboxItem, run: ListedRun) => Omit<NextStep, 'why'>;
+  step?: (item: InboxItem, run: ListedRun) => Omit<NextStep, 'why'>;
   /** What else a person may do. */
   further?: readonly NextStep['do'][];
 }
@@ -53,6 +55,7 @@ export const INBOX = {
     ...{ sign: '!', action: 'retry', button: 'Retry', doing: 'Retrying', access: 'control' },
     step: (_item, run) => nextSteps(run)[0] ?? { do: 'status', runId: run.runId },
   },
+  engine: { lists: 'engines that take no stories', sign: '!' },
   land: {
     lists: 'results to land',
     ...{ sign: '+', action: 'land', button: 'Land', doing: 'Landing', access: 'operate' },
@@ -63,6 +66,9 @@ export const INBOX = {
 /** What a person decides. */
 export type InboxKind = keyof typeof INBOX;
 
+/** What waits in a run. */
+export type RunInboxKind = Exclude<InboxKind, 'engine'>;
+
 export const INBOX_KINDS = Object.keys(INBOX) as [InboxKind, ...InboxKind[]];
 
 /** What the inbox lists, as a part of a sentence; `all`: also results, which block nothing. */
@@ -72,7 +78,7 @@ export function inboxContent({ all }: { all: boolean }): string {
 }
 
 export interface InboxItem {
-  kind: InboxKind;
+  kind: RunInboxKind;
   story?: StoryState;
   text: string;
 }
@@ -103,6 +109,12 @@ export function inboxSteps(item: InboxItem, run: ListedRun): Omit<NextStep, 'why
 export function sharedBreakerItem({ key, status, reason }: BreakerView) {
   const kind: InboxKind = 'breaker';
   return { kind, text: `${key} is ${status}: ${reason}`, command: `halo breaker reset ${printableShellWord(key)}` };
+}
+
+/** An engine that takes no stories, as an item with the command, for the machine of the server, that says why. */
+export function outageItem(outage: EngineOutage) {
+  const kind: InboxKind = 'engine';
+  return { kind, text: outageText(outage), command: `halo engine check ${printableShellWord(outage.engine)}` };
 }
 
 function placeOf({ story }: InboxItem, { runId }: ListedRun): Pick<NextStep, 'runId' | 'story'> {

@@ -2,7 +2,7 @@ import type { WorkerView } from '../api/operations/schemas.ts';
 import type { ListedRun } from '../api/runs/limited-runs.ts';
 import { reasonWords } from '../core/failure/plain-reason.ts';
 import { failedNeeds, unmetNeeds } from '../core/run/run-dependencies.ts';
-import { stateWords } from '../core/listing/run-facts.ts';
+import { lacksEngine, stateWords } from '../core/listing/run-facts.ts';
 import { currentDecision, decisiveStory, workedMs, isDone, isSelected, type RunState } from '../core/run/state.ts';
 import { formatElapsed } from '../core/text/format-elapsed.ts';
 import { safeLine } from '../core/text/safe-text.ts';
@@ -26,7 +26,7 @@ export function runWords(run: ListedRun): Words & { short: string } {
     mark: markOf(run),
     tone: toneOf(run),
     short: stateWords(run)[0] ?? '',
-    text: isHeld(run) ? `${text}: ${run.heldBy}` : text,
+    text: isHeld(run) ? `${text}: ${run.heldBy ?? 'no engine'}` : text,
   };
 }
 
@@ -38,10 +38,15 @@ function whyItFailed(run: RunState): string {
   return isWhole ? reasonWords(stopReason) : failureWords(story);
 }
 
-/** Whether it waits only for a limit of the fleet. */
+/** Whether it waits only for a limit of the fleet, or for an engine. */
 function isHeld(run: ListedRun): boolean {
   const { heldBy, status, paused } = run;
-  return heldBy !== undefined && status !== 'ended' && paused === undefined && unmetNeeds(run).length === 0;
+  return (
+    (heldBy !== undefined || lacksEngine(run)) &&
+    status !== 'ended' &&
+    paused === undefined &&
+    unmetNeeds(run).length === 0
+  );
 }
 
 function toneOf(run: RunState): Tone {
@@ -72,6 +77,16 @@ export function storyCount(run: RunState): string {
 export function projectName({ project, repo }: Pick<RunState, 'project' | 'repo'>): string {
   const folder = repo.source.replace(/(?:\.git)?\/*$/, '').split('/');
   return safeLine(project === '' ? (folder.at(-1) ?? '') : project, 60);
+}
+
+/** Why a worker takes no stories; undefined if it takes them. */
+export function closedText({
+  draining,
+  away,
+  busy,
+}: Pick<WorkerView, 'busy' | 'draining' | 'away'>): string | undefined {
+  if (draining) return drainText({ busy });
+  return away === true ? 'its engine does not answer, or lacks an image' : undefined;
 }
 
 /** What is left of a draining worker. */

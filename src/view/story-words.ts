@@ -51,7 +51,7 @@ function textOf(story: StoryState, run: RunState, now: string): [short: string, 
       if (!isOpen) return ['interrupted'];
       if (!isWorking(story, run))
         return ['interrupted', run.paused === undefined ? ' until a worker continues it' : ' until it is resumed'];
-      return [story.phase ?? 'starting'];
+      return [story.phase ?? 'starting', awaitsText(story)];
     case 'failed':
       return [word, `: ${failureWords(story)}`];
     case 'needs_human':
@@ -68,6 +68,11 @@ function textOf(story: StoryState, run: RunState, now: string): [short: string, 
     default:
       return [word];
   }
+}
+
+/** The services for which the command of a story waits. */
+function awaitsText({ awaits = [] }: StoryState): string {
+  return awaits.length === 0 ? '' : `, waiting for ${safeLine(awaits.join(', '), MAX_NEEDS_LENGTH)}`;
 }
 
 /** Why a story failed, behind the word `failed`. */

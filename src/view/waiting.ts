@@ -1,3 +1,5 @@
+import { LOCAL_ENGINE } from '../core/engine/engine-address.ts';
+import { labelsText } from '../core/engine/placement.ts';
 import { askOf } from '../core/run/progress.ts';
 import type { RunView } from '../api/operations/runs.ts';
 import { breakerName, resetCommand } from '../core/failure/breaker.ts';
@@ -9,20 +11,26 @@ import { safeLine } from '../core/text/safe-text.ts';
 import { dependencyText, isForRetry, isWorking } from './story-words.ts';
 
 /** A run, its limit of the fleet, and how many workers would take its stories; without `workers`, no missing one is named. */
-export type WaitingRun = Pick<RunView, 'state' | 'heldBy' | 'draining'> & Partial<Pick<RunView, 'workers'>>;
+export type WaitingRun = Pick<RunView, 'state' | 'heldBy' | 'draining' | 'away' | 'engines'> &
+  Partial<Pick<RunView, 'workers'>>;
 
 /** Shown if a run could continue but no worker is running. */
 export const NO_WORKER = 'no worker is running: start one with `halo worker`';
 /** Shown if a run could continue but all workers drain. */
 const ALL_DRAIN = 'all workers are draining: resume one with `halo worker resume`, or start another one';
 
+/** Shown if a run could continue but no engine of a worker answers. */
+const AWAY = 'no engine that may run it answers: `halo doctor` says why';
+
 const MAX_TEXT_LENGTH = 4_000;
 
 /** Why an active run makes no progress at the moment, a clause per reason. Empty for an ended run. */
-export function whyRunWaits({ state, workers = 1, draining = 0, heldBy }: WaitingRun): string[] {
+export function whyRunWaits({ state, workers = 1, draining = 0, away = 0, engines, heldBy }: WaitingRun): string[] {
   if (state.status === 'ended') return [];
   const { paused } = state;
-  const missing = canContinue(state) ? missingWorker({ workers, draining }) : undefined;
+  const missing = canContinue(state)
+    ? missingWorker({ state, workers, draining, away, ...(engines && { engines }) })
+    : undefined;
   const isHeld = heldBy !== undefined && paused === undefined;
   return [
     ...unmetNeeds(state).map(({ run, now, stopReason = 'a failure' }) =>
@@ -67,11 +75,31 @@ export function whyStoryOrRunWaits(story: StoryState, view: WaitingRun, now: str
   return [...whyRunWaits(view), ...(own === undefined ? [] : [own])];
 }
 
-/** Why no worker would take a story; undefined if one would. */
-export function missingWorker({ workers, draining = 0 }: Pick<RunView, 'workers' | 'draining'>): string | undefined {
+/** Why no worker would take the stories of a run, and what to do; undefined if one would. */
+export function missingWorker({
+  state,
+  workers,
+  draining = 0,
+  away = 0,
+  engines,
+}: Pick<RunView, 'workers' | 'draining' | 'away' | 'engines'> & {
+  state: Pick<RunState, 'engineLabels'>;
+}): string | undefined {
+  const { engineLabels = [] } = state;
+  if (engines?.length === 0)
+    return `no engine with ${labelsText(engineLabels)} is configured for its user and repository: add one to [[engines]] in config.toml of the server`;
   if (workers > 0) return undefined;
-  return draining > 0 ? ALL_DRAIN : NO_WORKER;
+  if (away > 0) return AWAY;
+  if (engines === undefined) return draining > 0 ? ALL_DRAIN : NO_WORKER;
+  const named = engines.slice(0, MAX_ENGINES).map((name) => safeLine(name));
+  const other = named.find((name) => name !== LOCAL_ENGINE);
+  const list = `the ${engines.length === 1 ? 'engine' : 'engines'} ${named.join(', ')}${engines.length > MAX_ENGINES ? ', …' : ''}`;
+  if (draining > 0)
+    return `all workers of ${list}, which may run it, are draining: resume one with \`halo ${other === undefined ? 'worker resume' : `engine resume ${other}`}\``;
+  return `no worker of ${list} is running: start \`halo up\`, or \`halo worker --engine ${other ?? ''}\``;
 }
+
+const MAX_ENGINES = 5;
 
 /** Whether a worker could execute something, now or later. */
 export function canContinue(state: RunState): boolean {

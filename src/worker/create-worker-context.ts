@@ -1,11 +1,14 @@
 import type { Logger } from 'pino';
 import type { Config, Host } from '../config/config.ts';
 import { processEnv, proxySecrets, readSecret } from '../config/environment/host.ts';
+import { LOCAL_ENGINE, localEngine, type EngineAddress } from '../core/engine/engine-address.ts';
 import { transcribe } from '../core/transcript/transcript.ts';
 import { openRegistryCache } from '../gateway/registry/registry-cache.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
 import type { BudgetLedger } from '../queue/budget/budget-ledger.ts';
+import { imageMissing } from '../sandbox/docker/docker-client.ts';
 import { openDockerEngine } from '../sandbox/docker/engine.ts';
+import { HALO_IMAGE } from '../sandbox/docker/image/image-recipe.ts';
 import { openEngineProbes } from '../sandbox/engine-probes.ts';
 import { PROCESS_OWNED } from '../sandbox/sandbox.ts';
 import { openBreakerStore } from '../store/breaker-files.ts';
@@ -14,11 +17,14 @@ import { openStore } from '../store/store.ts';
 import { openRegistryCredentials, openRoutes } from './network/registry-routes.ts';
 import { openProviderKeys, openSecretReader } from './network/secret-reader.ts';
 import { openProcessMasker } from './process-masker.ts';
+import { SERVICES } from './joined.ts';
 import { learnSecrets } from './learn-secrets.ts';
-import type { PlannedStory, WorkerContext } from './worker-context.ts';
+import type { EngineFacts, PlannedStory, WorkerContext } from './worker-context.ts';
 
 interface WorkerParts {
   host: Host;
+  /** Where sandboxes run; default: the engine that the environment names. */
+  engine?: EngineAddress | undefined;
   homeId: string;
   log: Logger;
   masker: Masker;
@@ -32,30 +38,74 @@ interface WorkerParts {
   afterSweep?: readonly ((home: string, count: number) => Promise<void>)[];
 }
 
+/** How long an engine may take to describe itself, in ms. */
+const ASK_MS = 10_000;
+
 /** Creates the context of a worker and starts the isolation check of the engine in advance. */
 export function createWorkerContext(parts: WorkerParts): WorkerContext {
   const { host, homeId, log, cleaning, masker, shared, now, afterSweep = [], withdrawals = [] } = parts;
-  const engine = openDockerEngine();
+  const { engine: at = localEngine } = parts;
+  const open = () => {
+    const engine = openDockerEngine(at, { isHere: () => probes.canMount() });
+    const probes = openEngineProbes(engine, host.home);
+    return { engine, probes };
+  };
+  let opened = open();
+  let known: Promise<EngineFacts> | undefined;
+  // Of its own, so that calls that hang do not delay it.
+  const asking = openDockerEngine(at, { deadlineMs: Math.min(ASK_MS, (host.takeoverMs ?? Infinity) / 3) });
+  const ask = async () => {
+    const { id, architecture } = await asking.info();
+    return { name: at.name, id, architecture };
+  };
+  // A story of the engine of the environment says so itself: there is no other one to leave it to.
+  const findMissing = async () =>
+    at.name === LOCAL_ENGINE || (await asking.imageId(HALO_IMAGE)) !== undefined
+      ? undefined
+      : imageMissing(HALO_IMAGE, { engine: at.name });
   const env = processEnv();
   masker.learn(proxySecrets(env));
   const secretReader = openSecretReader((name) => readSecret(env, name));
   const readKeys = openProviderKeys(secretReader);
   const readCredentials = openRegistryCredentials(secretReader, (secrets) => masker.learn(secrets));
-  const probes = openEngineProbes(engine, host.home);
-  const reach = async ({ sandbox }: Config) => probes.canReach((await probes.isolation(sandbox.runtime)).runtime);
-  // In advance of the first story, which reports a failure.
+  const reach = async ({ sandbox }: Config) => {
+    const { probes } = opened;
+    return probes.canReach((await probes.isolation(sandbox.runtime)).runtime);
+  };
+  const { probes } = opened;
+  // In advance of the first story, as what follows, which reports a failure.
   const proving = Promise.allSettled([
     probes.canMount(),
     probes.isolation('auto').then(({ runtime }) => probes.canReach(runtime)),
   ]).then(() => void cleaning.delete(proving));
   // A worker that closes immediately still removes the probes.
   cleaning.add(proving);
+  known = ask();
+  known.catch(() => (known = undefined));
   const context: WorkerContext = {
     home: host.home,
     homeId,
     breakers: openBreakerStore(host.home),
     store: openStore(host.home, { transcribe, masker, now: () => new Date(now()) }),
-    engine,
+    get engine() {
+      return opened.engine;
+    },
+    engineName: at.name,
+    async engineFacts() {
+      known ??= ask();
+      known.catch(() => (known = undefined));
+      return known;
+    },
+    async askEngine() {
+      const before = await known?.catch(() => undefined);
+      const [now, missing] = await Promise.all([ask(), findMissing()]);
+      known = Promise.resolve(now);
+      const isOther = before !== undefined && before.id !== now.id;
+      // What was found out about the other one does not count.
+      if (isOther) opened = open();
+      return { isOther, missing };
+    },
+    engineLoss: new AbortController(),
     log,
     now,
     budgetLedger: shared,
@@ -75,7 +125,7 @@ export function createWorkerContext(parts: WorkerParts): WorkerContext {
     snapshots: new SnapshotFiles(host.home),
     layerMode: async ({ snapshot }) => {
       if (snapshot.mode === 'overlay' || snapshot.mode === 'copy') return snapshot.mode;
-      return (await probes.canOverlay()) ? 'overlay' : 'copy';
+      return (await opened.probes.canOverlay()) ? 'overlay' : 'copy';
     },
     findRoutes: openRoutes(host.home, readCredentials),
     readCredentials,
@@ -83,7 +133,7 @@ export function createWorkerContext(parts: WorkerParts): WorkerContext {
     caFile: readSecret(env, 'NODE_EXTRA_CA_CERTS'),
     transport: async ({ workspace }: Config) => {
       if (workspace.transport !== 'auto') return workspace.transport;
-      return (await probes.canMount()) ? 'mount' : 'stream';
+      return (await opened.probes.canMount()) ? 'mount' : 'stream';
     },
     channel: async (config) => {
       if (config.network.channel !== 'auto') return config.network.channel;
@@ -93,8 +143,9 @@ export function createWorkerContext(parts: WorkerParts): WorkerContext {
       if (config.workspace.transport === 'stream' || config.network.channel === 'stdio') return false;
       return (await reach(config)).pipe;
     },
-    checkIsolation: ({ sandbox }) => probes.isolation(sandbox.runtime),
-    accounts: (image) => probes.accounts(image),
+    checkIsolation: ({ sandbox }) => opened.probes.isolation(sandbox.runtime),
+    accounts: (image) => opened.probes.accounts(image),
+    services: SERVICES,
     env,
     unrecorded: new Map(),
     inBackground: (work) => {

@@ -37,7 +37,9 @@ export function createJobHandler(
       if (next.length === 0) await inQueue(reconciler.wake(runId));
       if (next.length === 0) compressInBackground(worker, runId);
       await failpoint('job.done');
-      return own === undefined ? { kind: 'done' } : { kind: 'again', afterMs: own.delayMs ?? 0 };
+      return own === undefined
+        ? { kind: 'done' }
+        : { kind: 'again', afterMs: own.delayMs ?? 0, ...defined({ avoid: own.avoid }) };
     } catch (error) {
       if (signal.aborted) throw error;
       const failure = toHaloError(toDiskError(home, error));

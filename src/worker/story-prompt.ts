@@ -33,6 +33,7 @@ interface StoryPromptRequest extends Partial<Pick<PromptInput, 'answered' | 'fee
   dry?: boolean | undefined;
   planning?: boolean | undefined;
   testsFirst?: PromptInput['testsFirst'] | undefined;
+  services?: PromptInput['services'];
   progress?: PromptInput['progress'];
   lastFailure?: PromptInput['lastFailure'];
 }
@@ -59,6 +60,7 @@ export async function buildStoryPrompt(request: StoryPromptRequest): Promise<Sto
     guidance,
     files: filesOfSession(files, { testsOnly }),
     gates: config.gates ?? [],
+    ...defined({ services: request.services }),
     ...defined({ lastFailure, answered, feedback, landed, earlier, dry: request.dry, testsFirst }),
     maxTokens: maxTokensOf(config, prd),
     answer: answerFormOf(config, request.adapter),

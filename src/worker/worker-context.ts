@@ -10,14 +10,19 @@ import type { UpstreamCredential } from '../gateway/registry/upstream-credential
 import type { Masker } from '../lib/secrets/masker.ts';
 import type { BudgetLedger } from '../queue/budget/budget-ledger.ts';
 import type { IsolationReport } from '../sandbox/isolation-check/judge-isolation.ts';
-import type { SandboxEngine } from '../sandbox/sandbox.ts';
+import type { EngineIdentity } from '../core/engine/engine-identity.ts';
+import type { EngineInfo, SandboxEngine } from '../sandbox/sandbox.ts';
 import type { BreakerStore } from '../store/breaker-files.ts';
 import type { SnapshotFiles } from '../store/snapshot-files.ts';
 import type { Store } from '../store/store.ts';
 import type { FindRoutes } from './network/registry-routes.ts';
+import type { ServiceOpener } from './workspace/step-services.ts';
 
 /** How sandboxes of a run reach their gateways: through a mounted socket, or over the stdio of a bridge in the sandbox. */
 export type ChannelKind = 'socket' | 'stdio';
+
+/** The engine of a worker, and what decides whether its snapshots can be used. */
+export type EngineFacts = EngineIdentity & Pick<EngineInfo, 'architecture'>;
 
 /** What all parts of a worker process use. */
 export interface WorkerContext {
@@ -28,6 +33,17 @@ export interface WorkerContext {
   /** The breakers that runs share. */
   breakers: BreakerStore;
   engine: SandboxEngine;
+  /** The name of the engine: see `EngineAddress`. */
+  engineName: string;
+  /** What the engine reported last; the first call asks it. Throws DOCKER_UNAVAILABLE. */
+  engineFacts(): Promise<EngineFacts>;
+  /**
+   * Asks the engine for them again. `isOther`: another engine has its name now; `missing`: what an engine of config.toml lacks
+   * for any story. Throws DOCKER_UNAVAILABLE, DOCKER_FAILED.
+   */
+  askEngine(): Promise<{ isOther: boolean; missing: HaloError | undefined }>;
+  /** Aborts, with the reason, when the attempts that run now cannot continue on the engine. */
+  engineLoss: AbortController;
   log: Logger;
   /** The time in ms since 1970, the same for all workers, so that they can compare each other's times. */
   now: () => number;
@@ -68,6 +84,8 @@ export interface WorkerContext {
    * reports them.
    */
   unrecorded: Map<string, HaloError>;
+  /** What runs beside commands. */
+  services: ServiceOpener;
   /** The environment of the worker. */
   env: Env;
   /** Whether a story is not to be done any more, as the tracker says that it comes from. Then the journal has that, too. */

@@ -8,7 +8,7 @@ import { PROGRAM_AGENTS } from '../support/agent-ids.ts';
 import { expectDenied, expectOutcome, readRun } from './read-run.ts';
 
 /** How each agent's program prints its final message. */
-const PRINT: Record<AgentId, (answer: string) => string> = {
+const PRINT: Record<AgentId | 'acp', (answer: string) => string> = {
   codex: (text) => JSON.stringify({ type: 'item.completed', item: { id: 'item_0', type: 'agent_message', text } }),
   claude: (text) =>
     JSON.stringify({
@@ -28,6 +28,20 @@ const PRINT: Record<AgentId, (answer: string) => string> = {
       .map((event) => JSON.stringify(event))
       .join('\n'),
   command: (text) => text,
+  acp: (text) =>
+    [
+      {
+        type: 'update',
+        update: { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: text.slice(0, 5) } },
+      },
+      {
+        type: 'update',
+        update: { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: text.slice(5) } },
+      },
+      { type: 'ended', stopReason: 'end_turn' },
+    ]
+      .map((event) => JSON.stringify(event))
+      .join('\n'),
 };
 
 const INTENT: AgentIntent = {
@@ -66,6 +80,8 @@ const ODD_LINES = [
   '{"type":"tool_use","tool_name":"run_shell_command","tool_id":"x","parameters":{"command":7}}',
   '{"type":"message","role":"assistant","content":7}',
   '{"type":"error","error":{}}',
+  '{"type":"update","update":{"sessionUpdate":"tool_call","toolCallId":7}}',
+  '{"type":"update","update":{"sessionUpdate":"tool_call_update","toolCallId":"a","kind":"execute","status":"failed","content":[null],"rawOutput":null}}',
   '\u0000\u001b[2J\ud800',
   '['.repeat(100_000),
   JSON.stringify({ type: 'item.completed', item: { type: 'command_execution', aggregated_output: 'x'.repeat(2e6) } }),
@@ -79,7 +95,7 @@ const WRONG_ANSWERS: [string, string, RegExp][] = [
   ['an endless summary', `{"status":"ok","summary":"${'x'.repeat(9000)}"}`, /longer than/],
 ];
 
-describe.each(Object.keys(AGENTS) as AgentId[])('the agent %s', (id) => {
+describe.each(Object.keys(AGENTS) as (AgentId | 'acp')[])('the agent %s', (id) => {
   const adapter = agentAdapter(id);
   const endWith = (answer: string, exitCode: number | undefined = 0) =>
     readRun(adapter, { stdout: `${PRINT[id](answer)}\n`, stderrTail: '', exitCode }).outcome;

@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { ownerAccess } from '../support/halo/owner-access.ts';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -264,6 +266,19 @@ describe.each(WAYS)('operations %s', (name, open) => {
       stop.abort();
     }
     expect(seen).toEqual(['run.created']);
+  });
+
+  it('listEngines lists the engines of config.toml and whether their machines have joined', async () => {
+    expect(await open().listEngines({})).toEqual({ engines: [] });
+    const text =
+      '[[engines]]\nname = "a"\naddress = "tcp://a:2376"\n\n[[engines]]\nname = "b"\naddress = "unix:///b"\nslots = 4\n';
+    writeFileSync(join(home.host.home, 'config.toml'), text);
+    expect(await open().listEngines({})).toEqual({
+      engines: [
+        { name: 'a', address: 'tcp://a:2376', slots: 2, labels: [], joined: false, workers: [] },
+        { name: 'b', address: 'unix:///b', slots: 4, labels: [], joined: true, workers: [] },
+      ],
+    });
   });
 
   it('workers returns the running workers with their processes', async () => {
@@ -539,9 +554,13 @@ describe('the table of operations', () => {
         access !== 'read' &&
         !(
           method === 'GET' &&
-          [...'listUsers readAccessLog listEndpoints listDeliveries'.split(' '), 'readSettings', 'readDoctor'].includes(
-            name,
-          )
+          [
+            ...'listUsers readAccessLog listEndpoints listDeliveries'.split(' '),
+            'readSettings',
+            'readDoctor',
+            'listEngines',
+            'listModels',
+          ].includes(name)
         ),
     );
     expect(changing.length).toBeGreaterThan(5);

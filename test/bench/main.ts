@@ -1,6 +1,8 @@
 import { parseArgs } from 'node:util';
+import { measureAgents } from './agents.ts';
 import { measureCold } from './cold.ts';
 import { measureDashboard } from './dashboard-load.ts';
+import { measureEngines } from './engines.ts';
 import { measureFigures } from './figures.ts';
 import { measureGrowth } from './growth.ts';
 import { measureLongRun } from './long-run.ts';
@@ -9,13 +11,17 @@ import { measureOverhead } from './overhead.ts';
 import { measurePaint } from './paint.ts';
 import { measurePeers } from './peers.ts';
 import { measureRestart } from './restart.ts';
+import { measureServices } from './services.ts';
+import { measureSimulation } from './simulate.ts';
 import { measureStart } from './start.ts';
 import { measureThroughput } from './throughput.ts';
 import { measureWarm } from './warm.ts';
 
 const BENCHMARKS = {
+  agents: measureAgents,
   cold: measureCold,
   dashboard: measureDashboard,
+  engines: measureEngines,
   figures: measureFigures,
   growth: measureGrowth,
   'long-run': measureLongRun,
@@ -24,6 +30,8 @@ const BENCHMARKS = {
   paint: measurePaint,
   peers: measurePeers,
   restart: measureRestart,
+  services: measureServices,
+  simulate: measureSimulation,
   start: measureStart,
   throughput: measureThroughput,
   warm: measureWarm,
@@ -34,7 +42,7 @@ const { values, positionals } = parseArgs({
   options: {
     json: { type: 'boolean', default: false },
     rounds: { type: 'string', default: '5' },
-    // Of the benchmark `growth`.
+    // Of the benchmarks `growth` and `simulate`.
     share: { type: 'string' },
     // Of the benchmark `warm`.
     repository: { type: 'string' },

@@ -13,6 +13,8 @@ export interface Report {
   /** What the ratio should not exceed. */
   limit: number;
   json: boolean;
+  /** Of the measures; default: ms. */
+  unit?: string;
 }
 
 export function median(values: number[]): number {
@@ -24,12 +26,12 @@ export function median(values: number[]): number {
  * A table for people, or one JSON object. Times are of this machine and moment; only the ratio means something. Beyond the
  * limit, the process will exit with 1.
  */
-export function print({ name, measures, ratio, limit, json }: Report): void {
+export function print({ name, measures, ratio, limit, json, unit = 'ms' }: Report): void {
   if (!(ratio <= limit)) process.exitCode = 1;
   if (json) return void process.stdout.write(`${JSON.stringify({ name, ratio, limit, rounds: measures })}\n`);
   const line = (...cells: string[]) => `${cells.map((cell) => cell.padStart(10)).join('')}\n`;
   const row = (label: string, { halo, floor, ratio }: Measure) =>
-    line(label, `${halo.toFixed(0)} ms`, `${floor.toFixed(0)} ms`, ratio.toFixed(2));
+    line(label, `${halo.toFixed(0)} ${unit}`, `${floor.toFixed(0)} ${unit}`, ratio.toFixed(2));
   process.stdout.write(line('round', 'halo', 'floor', 'ratio'));
   measures.forEach((measure, index) => process.stdout.write(row(String(index + 1), measure)));
   const middle = { halo: median(measures.map((m) => m.halo)), floor: median(measures.map((m) => m.floor)), ratio };

@@ -99,6 +99,45 @@ const ROWS: [hazard: string, outcome: string][] = [
   ],
   ['a thousand runs are queued', 'all are listed; a worker starts with little memory, and takes one after the other'],
   ['the disk is slow: 0.4 s for each fsync', 'stories take longer; nothing is repeated'],
+  [
+    'a home is backed up while runs work, lost, and restored elsewhere',
+    'each run is as it was at one moment and continues; each story lands once',
+  ],
+  [
+    'a restored home and its original run at the same time, although a person confirmed that this is not so',
+    'no story lands twice; some may end with a conflict',
+  ],
+  [
+    'the transfer of a repository to an engine breaks off',
+    'it is sent again, without using an attempt up; no part is left',
+  ],
+  [
+    'one of several engines is cut off, killed or switched off',
+    'its stories start again on others, with the same attempt, and land once; it is swept when it is back',
+  ],
+  [
+    'the engine of a worker does not answer when stories wait',
+    'the worker takes none; neither attempts nor retries are used up',
+  ],
+  [
+    'another machine takes over the name of an engine',
+    'stories start again there; snapshots and sessions of the former one do not count',
+  ],
+  ['engines with the same id, as cloned machines have', 'none uses or removes the snapshots of another one'],
+  [
+    'an engine answers, and fails: its disk is full',
+    'stories start again on others that have room, with the same attempt',
+  ],
+  ['a service fills its data folder', 'its command ends; the failure says so, and nothing is left'],
+  ['a run is cancelled while its services start', 'it ends; neither containers nor volumes are left'],
+  [
+    'engines of other machines: at any failpoint, the connection is cut or slow, the engine, a worker or the server is killed, restarted or has a full disk, or times in answers are wrong',
+    'each story lands once; nothing is left on the engines or the server',
+  ],
+  [
+    'the data of a service is prepared: the engine or a worker is killed, or the run cancelled',
+    'the data is made again, and stories land once; nothing is left',
+  ],
 ];
 
 export const HAZARDS: readonly Hazard[] = ROWS.map(([hazard, outcome], index) => ({

@@ -133,7 +133,7 @@ describe('halo run', () => {
     let closed = false;
     const startWorker = () => {
       play((runId, entry) => operations.append(runId, entry));
-      return Promise.resolve({ close: () => Promise.resolve(void (closed = true)) });
+      return Promise.resolve({ concurrency: 1, close: () => Promise.resolve(void (closed = true)) });
     };
     return { services: { startWorker }, isClosed: () => closed };
   }

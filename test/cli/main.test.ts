@@ -47,8 +47,6 @@ describe('the command line', () => {
       '<shell> cannot be "tcsh". It must be one of bash, zsh, fish.',
       '`halo completion --help`',
     ],
-    [['run', '--agent', 'gpt'], '--agent cannot be "gpt". It must be one of codex, claude, ', '`halo run --help`'],
-    [['run', '--agent', 'claud'], 'opencode, gemini, command; did you mean "claude"?', '`halo run --help`'],
     [['completion', 'fihs'], 'bash, zsh, fish; did you mean "fish"?', '`halo completion --help`'],
     [['ls', '--status', 'runing'], 'did you mean "running"?', '`halo ls --help`'],
     [['user', 'add', 'ada', '--role', 'opertor'], 'did you mean "operator"?', '`halo user add --help`'],
@@ -61,7 +59,7 @@ describe('the command line', () => {
     [['run', '--per-repo', '2'], "Unknown option '--per-repo'", 'hint:  Run `halo run --help` for usage.\n'],
     [['submit', '--max-turns', '2'], "Unknown option '--max-turns'", 'Run `halo submit --help`'],
     [['logs', '--parralel', '2'], "Unknown option '--parralel'", 'hint:  Run `halo logs --help` for usage.\n'],
-    [['up', '--workers', '0'], 'whole number from 1', '`halo up --help`'],
+    [['up', '--workers', '-1'], 'whole number from 0', '`halo up --help`'],
     [['logs', 'x', '--attempt', '0'], '--attempt cannot be "0".', '`halo logs --help`'],
   ])('ends %j as wrong usage and suggests the correct form', async (words, message, hint) => {
     const result = await halo(words);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { amendConfig, parseAmendedKeys } from '../../src/config/amend.ts';
+import { parseConfigFile } from '../../src/config/load/config-file.ts';
 import { resolveConfig } from '../../src/config/resolve.ts';
 import { HaloError } from '../../src/core/failure/errors.ts';
 
@@ -95,5 +96,56 @@ describe('the options of an agent', () => {
     const change = amendConfig(before, keys, resolve('agent=claude', 'model.effort=high', 'retry.max_wait=20h'));
     expect(change.agentOptions).toEqual({ ...before.agentOptions, effort: 'high' });
     expect(change.retry).toMatchObject({ maxWaitMs: 72_000_000 });
+  });
+});
+
+describe('an agent of the Agent Client Protocol', () => {
+  const QWEN = ['agent=qwen', 'agents.qwen.acp="qwen --acp"'];
+
+  it('has a name, a command and a model API', () => {
+    const { config } = resolveConfig({ cwd: '/', set: QWEN });
+    expect(config).toMatchObject({ agent: 'qwen', agentCommand: 'qwen --acp', agentAnswer: 'json', agentOptions: {} });
+    expect(config.model).toMatchObject({ api: 'openai', name: 'gpt-5.5' });
+  });
+
+  it.each([
+    ['agents.qwen.model="anthropic"', { api: 'anthropic', name: 'claude-sonnet-5-5' }],
+    ['agents.qwen.model="none"', { api: undefined }],
+  ])('uses the model API that it names: %s', (option, model) => {
+    expect(resolveConfig({ cwd: '/', set: [...QWEN, option] }).config.model).toMatchObject(model);
+  });
+
+  it('may answer in signals', () => {
+    const { config } = resolveConfig({ cwd: '/', set: [...QWEN, 'agents.qwen.answer="signals"'] });
+    expect(config.agentAnswer).toBe('signals');
+  });
+
+  it('may stand in a file beside others', () => {
+    const file = parseConfigFile(
+      '/repo/halo.toml',
+      'agent = "pi"\n[agents.pi]\nacp = "pi-acp"\n[agents.claude]\ntools = ["Bash"]\n',
+    );
+    expect(resolveConfig({ cwd: '/', repo: file }).config).toMatchObject({ agent: 'pi', agentCommand: 'pi-acp' });
+  });
+
+  it.each([
+    [
+      '[agents.claud]\nsubagents = true',
+      /^\/repo\/halo.toml:1: agents\.claud\.acp: is missing: the command that starts an agent/,
+    ],
+    ['[agents.qwen]\nacp = ""', '/repo/halo.toml:2: agents.qwen.acp: must not be empty'],
+    ['[agents.qwen]\nacp = 7', '/repo/halo.toml:2: agents.qwen.acp: must be a command line'],
+    ['[agents.qwen]\nacp = "x"\nmodel = "azure"', /agents\.qwen\.model: must be one of "none", "openai"/],
+    ['[agents.Qwen]\nacp = "x"', /agents\.Qwen: is not a name of small letters/],
+    ['[agents.codex]\nacp = "codex-acp"', /agents\.codex\.acp: unknown key/],
+    ['[agents.acp.codex]\nacp = "codex-acp"', /agents\.acp\.codex: is an agent that halo has already/],
+    ['agent = "qwen"', /agent: must be one of .*, or have a table \[agents\.<name>\] with acp/],
+    [
+      'agent = "qwen"\n[agents.qwen]\nacp = "x"\n[model]\neffort = "high"',
+      /model\.effort: the agent "qwen" has no such setting; put it into agents\.qwen\.acp/,
+    ],
+  ])('is refused: %j', (text, says) => {
+    const refused = () => resolveConfig({ cwd: '/', repo: parseConfigFile('/repo/halo.toml', text) });
+    expect(refused).toThrow(says);
   });
 });

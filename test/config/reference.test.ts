@@ -24,7 +24,8 @@ test('the docs list exactly the keys of the schema, with their types, defaults, 
 function writeTable(): string {
   const rows = new Map<string, string[]>();
   for (const { name, type, default: preset, trust, meaning } of CONFIG_KEYS.values()) {
-    const rest = `${type}${defaultOf(preset)} | ${rightsOf(trust)} | ${meaning}`;
+    const rights = rightsOf(trust);
+    const rest = `${type}${defaultOf(preset)} | ${rights === 'set' ? '' : `_${rights}_: `}${meaning}`;
     rows.set(rest, [...(rows.get(rest) ?? []), `\`${name}\``]);
   }
   return [...rows].map(([rest, names]) => `| ${names.join(', ')} | ${rest} |\n`).join('');

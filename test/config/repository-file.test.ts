@@ -6,6 +6,10 @@ import { resolveConfig } from '../../src/config/resolve.ts';
 import type { Right } from '../../src/core/access/access.ts';
 import { homeFile, KEY_TABLE, OTHERWISE } from '../support/settings/key-table.ts';
 
+/** Members of open tables are settings of their own. */
+const settingOf = (key: string) =>
+  ({ env: 'env.A', services: 'services.db', 'agents.acp': 'agents.acp.qwen' })[key] ?? key;
+
 describe('the file of a repository', () => {
   test('has a rule for every key', () => {
     expect([...Object.keys(KEY_TABLE), ...OTHERWISE].sort()).toEqual([...CONFIG_KEYS.keys()].sort());
@@ -24,7 +28,7 @@ describe('the file of a repository', () => {
         const needsRight = request !== undefined && options[0] === 'refused' && options[1] === 'sets';
         const expected = profile !== undefined && needsRight && outcome === 'sets' ? 'kept' : outcome;
         const repo = `${profile === undefined ? '' : '[profiles.p]\n'}${key} = ${value}`;
-        const read = () => resolve({ home, repo, profile, request }).origins[key === 'env' ? 'env.A' : key];
+        const read = () => resolve({ home, repo, profile, request }).origins[settingOf(key)];
         if (expected === 'refused')
           expect(read).toThrow(/(the file of a repository may not|only config\.toml of HALO_HOME may set it)/);
         else expect(read()).toMatch(expected === 'sets' ? /^\/repo\/halo.toml:/ : /^(\/home|default)/);
@@ -41,12 +45,15 @@ describe('the file of a repository', () => {
 
   test('may choose an image that the user lists or uses, but no other of this machine', () => {
     const choose = (home: string, set: string[] = []) => resolve({ home, repo: 'image = "own:1"', set }).config.image;
-    const line = 'images = ["own:1"] below [sandbox] in config.toml of HALO_HOME, or pass -c image=own:1';
-    for (const home of ['', 'sandbox.images = ["own", "own:1/*"]']) {
+    const place = 'below [sandbox] in config.toml of HALO_HOME, or pass -c image=own:1';
+    for (const [home, advice] of [
+      ['', 'write images = ["own:1"]'],
+      ['sandbox.images = ["own", "own:1/*"]', 'add it to images'],
+    ] as const) {
       expect(() => choose(home)).toThrow(
         `halo.toml:1: image: the file of a repository may not choose the image "own:1"`,
       );
-      expect(() => choose(home)).toThrow(line);
+      expect(() => choose(home)).toThrow(`${advice} ${place}`);
     }
     for (const home of ['sandbox.images = ["own:1"]', 'sandbox.images = ["ow*"]', 'image = "own:1"'])
       expect(choose(home)).toBe('own:1');
@@ -83,8 +90,7 @@ describe('a request over the network', () => {
   test.each(tries)('has its rights to %s = %s', (key, value, { base, right, request: outcomes }) => {
     const home = homeFile(base === undefined ? {} : { [key]: base });
     for (const [index, rights] of [[], [right]].entries()) {
-      const ask = () =>
-        resolve({ home, repo: '', set: [`${key}=${value}`], request: rights }).origins[key === 'env' ? 'env.A' : key];
+      const ask = () => resolve({ home, repo: '', set: [`${key}=${value}`], request: rights }).origins[settingOf(key)];
       if (outcomes[index] === 'sets') expect(ask()).toBe('-c');
       else expect(ask).toThrow(CONFIG_KEYS.get(key)?.trust.rule === 'host-file' ? 'only config.toml' : 'a request');
     }
@@ -96,7 +102,7 @@ describe('a request over the network', () => {
       if (CONFIG_KEYS.get(key)?.trust.rule !== 'right') return;
       const home = homeFile({ [key]: one!.base!, 'server.options': `["${key}"]` });
       const asked = resolve({ home, repo: '', set: [`${key}=${one!.value}`], request: [] });
-      expect(asked.origins[key === 'env' ? 'env.A' : key]).toBe('-c');
+      expect(asked.origins[settingOf(key)]).toBe('-c');
     },
   );
 

@@ -3,6 +3,7 @@ import { HaloError } from '../../src/core/failure/errors.ts';
 import { parseConfigFile } from '../../src/config/load/config-file.ts';
 import { assertRemoteOptions } from '../../src/config/trust/trust.ts';
 import type { ConfigSources } from '../../src/config/load/file-layers.ts';
+import { CONFIG_KEYS } from '../../src/config/keys.ts';
 import { resolveConfig } from '../../src/config/resolve.ts';
 import { QUOTED_AGENTS } from '../support/agent-ids.ts';
 
@@ -35,7 +36,12 @@ describe('defaults', () => {
         timing: 'off',
       },
       budget: {},
-      prices: { 'gpt-5.5': { input: 5, cached: 0.5, cacheWrite: 5, output: 30, longAbove: 272_000 } },
+      prices: {
+        'gpt-5.5': {
+          ...{ input: 5, cached: 0.5, cacheWrite: 5, output: 30 },
+          long: { above: 271_999, input: 10, cached: 1, cacheWrite: 10, output: 45 },
+        },
+      },
       rate: {},
       limits: {
         cpus: 2,
@@ -49,7 +55,13 @@ describe('defaults', () => {
         idleMs: 10 * 60_000,
         outputBytes: 64 * 1024 ** 2,
       },
-      sandbox: { images: [], runtime: 'auto' },
+      sandbox: {
+        images: [],
+        serviceImages: ['postgres:*', 'mariadb:*', 'mysql:*', 'redis:*'],
+        runtime: 'auto',
+      },
+      ...(CONFIG_KEYS.has('services') && { services: {} }),
+      engine: { labels: [] },
       secrets: { env: [], files: [], patterns: [], added: 'report', allow: [] },
       network: {
         allow: [],

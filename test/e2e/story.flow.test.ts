@@ -129,10 +129,15 @@ describe('a story that passes', () => {
 
   it('works the same if nothing can be mounted', async () => {
     const repository = newRepository({ 'a.txt': 'a\n' });
-    const settings = scripted(`echo b >> a.txt; ${OK}`, ['grep b a.txt'], ['workspace.transport=stream']);
+    repository.git('tag', '-a', 'v1', '-m', 'one');
+    repository.write('b.txt', 'b');
+    repository.commit('second');
+    const work = `git describe > described; git rev-parse --verify origin/main; echo b >> a.txt; ${OK}`;
+    const settings = scripted(work, ['grep b a.txt', 'git log -1 v1'], ['workspace.transport=stream']);
     const state = await run(repository, settings);
     expect(state.stopReason).toBe('SUCCESS');
     expect(repository.git('show', `halo/${state.runId}:a.txt`)).toBe('a\nb');
+    expect(repository.git('show', `halo/${state.runId}:described`)).toMatch(/^v1-1-g/);
   });
 
   it.each(casesAtLevel(['mount'], ['stream']))(
@@ -152,15 +157,21 @@ describe('a story in another repository', skipFor(belowFull()), () => {
     expect(state.stopReason).toBe('SUCCESS');
   });
 
-  it('works on a shallow clone', async () => {
+  it.each(['mount', 'stream'])('works on a shallow clone (transport %s)', async (transport) => {
     const origin = newRepository();
     origin.write('b', 'b');
     origin.commit('second');
     const clone = newRepository();
     const shallow = join(clone.root, 'shallow');
     execFileSync('git', ['clone', '-q', '--depth', '1', `file://${origin.root}`, shallow]);
-    const state = await halo.run(shallow, [{ id: 'A' }], scripted(`echo c > c; git log --oneline | wc -l; ${OK}`));
+    const settings = scripted(
+      `git rev-list --count HEAD > c; ${OK}`,
+      ['git fsck'],
+      [`workspace.transport=${transport}`],
+    );
+    const state = await halo.run(shallow, [{ id: 'A' }], settings);
     runIds.push(state.runId);
+    expect(execFileSync('git', ['-C', shallow, 'show', `halo/${state.runId}:c`], { encoding: 'utf8' })).toBe('1\n');
     expect(state.stopReason).toBe('SUCCESS');
   });
 });

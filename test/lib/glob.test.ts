@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { compileGlobs } from '../../src/lib/glob.ts';
+import { compileGlobs, compileOwnGlobs } from '../../src/lib/glob.ts';
 
 test.each([
   ['halo.toml', ['halo.toml'], ['sub/halo.toml', 'halo.tomlx', 'halo-toml', 'xhalo.toml']],
@@ -16,6 +16,8 @@ test.each([
   const pattern = compileGlobs([glob]);
   expect(yes.filter((path) => !pattern.test(path))).toEqual([]);
   expect(no.filter((path) => pattern.test(path))).toEqual([]);
+  const own = compileOwnGlobs([glob]);
+  expect([...yes, ...no].filter((path) => own.test(path))).toEqual(yes);
 });
 
 test('several patterns at the same time', () => {

@@ -11,8 +11,8 @@ import {
 } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { beforeEach, expect, test, vi } from 'vitest';
-import { isLocked, LockBusyError, withLock } from '../../src/lib/lock.ts';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { acquireLock, isLocked, LockBusyError, withLock } from '../../src/lib/lock.ts';
 import { processStartTime } from '../../src/lib/process-identity.ts';
 import { sleep } from '../../src/lib/async.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -129,4 +129,36 @@ test('hazard 33: a lock of another host that is renewed is kept, even with a wro
   } finally {
     clock.mockRestore();
   }
+});
+
+describe('a lock of another container of this machine', () => {
+  /** As its holder would have written it, with its host name and process id. */
+  const leave = (path: string, socket: string, start = processStartTime(process.pid)) =>
+    symlinkSync(`container:7:${start}:abcdef:${socket}`, path);
+  const take = (path: string) =>
+    withLock(path, () => Promise.resolve('taken'), { waitMs: 0, isProvable: true }).catch((error: unknown) =>
+      error instanceof LockBusyError ? 'busy' : String(error),
+    );
+
+  test('is free as soon as its holder has ended, and busy while it lives', async () => {
+    const path = join(dir, 'l');
+    const held = await acquireLock(path, { isProvable: true });
+    const [, , start = '', , socket = ''] = readlinkSync(path).split(':');
+    unlinkSync(path);
+    leave(path, socket, start);
+    expect(await take(path)).toBe('busy');
+    await held.release();
+    expect(await take(path)).toBe('taken');
+    expect(readdirSync(dir)).toEqual([]);
+  });
+
+  test.each([
+    ['its holder ended in another boot of some machine', '00000000.sock', `1${'0'.repeat(4)}`],
+    ['its holder has no socket', '', undefined],
+    ['its holder names another file', '../../x', undefined],
+  ])('is busy until it is stale if %s', async (_what, socket, start) => {
+    const path = join(dir, 'l');
+    leave(path, socket, start);
+    expect(await take(path)).toBe('busy');
+  });
 });

@@ -6,7 +6,7 @@ import { changedFiles, isFolderText, readFolderText } from '../../src/prd/folder
 import { judgePrdChange } from '../../src/prd/judge-change.ts';
 import { markDone } from '../../src/prd/mark-done.ts';
 import { assertCriteria, filesOfPrd, parsePrd } from '../../src/prd/parse-prd.ts';
-import { assertUpdatable } from '../../src/prd/update-plan.ts';
+import { assertUpdatable } from '../../src/features/plan/prd/update-plan.ts';
 import { toBytes } from '../support/prd/prd-writers.ts';
 import { backlogTask, folderOf } from '../support/prd/task-folder.ts';
 

@@ -2,7 +2,7 @@ import { Queue, type JobsOptions } from 'bullmq';
 import { afterEach, expect, vi } from 'vitest';
 import { JobConsumer, type ConsumerOptions } from '../../src/queue/consumer.ts';
 import { readDeadLetters } from '../../src/queue/dead-letters.ts';
-import { queueName } from '../../src/queue/job.ts';
+import { queueOf } from '../../src/queue/job.ts';
 import { openQueue, type StoryQueue } from '../../src/queue/queue.ts';
 import { connectRedis, type RedisLink } from '../../src/queue/redis/connect-redis.ts';
 import { sleep } from '../../src/lib/async.ts';
@@ -190,5 +190,5 @@ test('a producer whose Redis is unavailable fails immediately', async () => {
 
 /** The queue as anybody else who can reach Redis sees it. */
 function rawQueue(): Queue {
-  return new Queue(queueName(undefined), { connection: link.client, prefix: link.prefix, skipVersionCheck: true });
+  return new Queue(queueOf({ lane: '' }), { connection: link.client, prefix: link.prefix, skipVersionCheck: true });
 }

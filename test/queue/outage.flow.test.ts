@@ -6,7 +6,7 @@ import { Queue } from 'bullmq';
 import { describe, expect, it, vi } from 'vitest';
 import { sleep } from '../../src/lib/async.ts';
 import { JobConsumer } from '../../src/queue/consumer.ts';
-import { queueName } from '../../src/queue/job.ts';
+import { queueOf } from '../../src/queue/job.ts';
 import { openQueue } from '../../src/queue/queue.ts';
 import { connectRedis } from '../../src/queue/redis/connect-redis.ts';
 import { connectRedisClient } from '../../src/queue/redis/redis-client.ts';
@@ -165,7 +165,11 @@ describe.concurrent('hazard 9: Redis is full', () => {
     const { link } = worker;
     await worker.queue.enqueue(job);
     await expect.poll(() => worker.signals).toHaveLength(1);
-    const raw = new Queue(queueName(), { connection: link.client, prefix: link.prefix, skipVersionCheck: true });
+    const raw = new Queue(queueOf({ lane: '' }), {
+      connection: link.client,
+      prefix: link.prefix,
+      skipVersionCheck: true,
+    });
     await raw.add('story', { runId: job.runId, ordinal: 1 }, { jobId: 's-abcdefgh01-1-a1' });
     await link.client.config('SET', 'maxmemory', '1');
     // Its lock is gone by then, which sends the worker to the next job, and that one it cannot take.

@@ -36,7 +36,15 @@ afterEach(async () => {
   await queue.close();
 });
 
-const ALIKE: JobRank = { lane: '', user: 'ann', repo: 'shop', agent: 'codex', priority: 0, started: false };
+const ALIKE: JobRank = {
+  lane: '',
+  engines: ['local'],
+  user: 'ann',
+  repo: 'shop',
+  agent: 'codex',
+  priority: 0,
+  started: false,
+};
 
 function rankOf(runId: string): Promise<JobRank> {
   return Promise.resolve({ ...ALIKE, ...standings.get(runId) });
@@ -287,6 +295,19 @@ test('a limit that is raised while jobs wait applies immediately', async () => {
   await expect.poll(seen.most).toBe(3);
 });
 
+test('the jobs that wait are not read to find the next one: thousands of them make no start slower', async () => {
+  const reads = async () => /cmdstat_hkeys:calls=(\d+)/.exec(await link.client.info('commandstats'))?.[1] ?? '0';
+  await enqueue('aaaa0000');
+  await link.client.config('RESETSTAT');
+  for (const runId of runIds('aa', 10)) await enqueue(runId);
+  const scheduler = openScheduler(link.client, { prefix: link.prefix, limits: () => Promise.resolve(NO_LIMITS) });
+  const taken = await scheduler.update(() => ({ worker: worker('one') }));
+  expect([taken.granted.length, await reads()]).toEqual([1, '0']);
+  for (const runId of runIds('bb', 10)) await enqueue(runId);
+  const next = await scheduler.update(() => ({ finish: taken.granted[0]!.id, worker: worker('one') }));
+  expect([next.granted.length, await reads()]).toEqual([1, '0']);
+});
+
 test('a repeated offer keeps the place and the delay of the job', async () => {
   const scheduler = openScheduler(link.client, { prefix: link.prefix, limits: () => Promise.resolve(NO_LIMITS) });
   await queue.enqueue({ runId: 'aaaa0000', ordinal: 0, attempt: 1, delayMs: 60_000 });
@@ -316,6 +337,7 @@ test('hazard 33: jobs and slots whose times were stored while the clock of Redis
   const job = JSON.parse((await link.client.hget(jobs, 's-aaaa0000-0-a1'))!) as { readyAt: number };
   await link.client.hset(jobs, 's-aaaa0000-0-a1', JSON.stringify({ ...job, readyAt: job.readyAt + 86_400_000 }));
   await link.client.zincrby(leases, 86_400_000, 's-bbbb0000-0-a1');
+  await link.client.hincrby(`${link.prefix}:slots:index`, 'clock', 86_400_000);
   expect(await granted('alive')).toEqual(['s-aaaa0000-0-a1']);
   await expect.poll(() => granted('another'), PATIENCE).toEqual(['s-bbbb0000-0-a1']);
 });

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { SchedulerReply } from '../../src/queue/scheduler/scheduler.ts';
 import { SlotClient, type SchedulerClient } from '../../src/queue/scheduler/scheduler-client.ts';
 
-const REPLY: SchedulerReply = { started: undefined, soonestMs: undefined, draining: false, granted: [] };
+const REPLY: SchedulerReply = { started: undefined, soonestMs: undefined, draining: false, lost: [], granted: [] };
 const TICK_MS = 1_000;
 
 beforeEach(() => void vi.useFakeTimers());
@@ -23,6 +23,7 @@ function openClient() {
     worker: { id: 'w', lane: '', host: 'here', slots: 1, pid: 1, version: '1' },
     tickMs: TICK_MS,
     onDraining: (drains) => void draining.push(drains),
+    onLost: () => undefined,
     onError: () => undefined,
   });
   return { client, draining, answer: (reply = REPLY) => waiting.shift()?.(reply), updates: () => updates, busy };

@@ -166,7 +166,7 @@ describe('processes', () => {
   it('are reported when the limit refuses them', async () => {
     const exit = await run(
       await workspace(),
-      `bash -c 'for i in {1..100}; do sleep 9 & done' 2>/dev/null & sleep 2; exit 2`,
+      `bash -c 'for i in {1..100}; do sleep 40 & done' 2>errors & until [ -s errors ]; do :; done; exit 2`,
     );
     expect(exit).toMatchObject({ ended: 'exited', exitCode: 2, forksRefused: true });
     expect(await run(await workspace(), 'sleep 1')).toMatchObject({ forksRefused: false });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import Docker from 'dockerode';
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { tailSink } from '../../src/lib/streams.ts';
-import { openDockerClient } from '../../src/sandbox/docker/docker-client.ts';
+import { LOCAL_ENGINE } from '../../src/core/engine/engine-address.ts';
 import { openDockerEngine } from '../../src/sandbox/docker/engine.ts';
 import type { Sandbox, SandboxEngine } from '../../src/sandbox/sandbox.ts';
 import { belowLevel, FULL } from '../support/suite/level.ts';
@@ -44,7 +44,7 @@ afterAll(async () => {
 
 /** Every call of this engine ends after `timeout` ms. */
 const connect = (timeout = 20_000) =>
-  openDockerEngine(openDockerClient(new Docker({ socketPath: proxy.socket, timeout })));
+  openDockerEngine({ name: LOCAL_ENGINE, address: `unix://${proxy.socket}` }, { deadlineMs: timeout });
 
 /** From now on, for calls with this in their path. */
 const spoil = (path: string, misdeed: Misdeed) =>

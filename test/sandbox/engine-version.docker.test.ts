@@ -3,7 +3,6 @@ import { writeFileSync } from 'node:fs';
 import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
-import Docker from 'dockerode';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { diagnose } from '../../src/api/doctor/diagnose.ts';
 import { openDockerEngine } from '../../src/sandbox/docker/engine.ts';
@@ -99,7 +98,7 @@ describe('any other engine', () => {
   });
 
   it('is queried without a fixed API version, so that the newest engines respond', async () => {
-    const halo = openDockerEngine(new Docker({ socketPath: engine.socket }));
+    const halo = openDockerEngine({ name: 'other', address: `unix://${engine.socket}` });
     await openIsolationCheck(halo, new ProbeCache(halo, dir))('auto').catch(() => undefined);
     expect(engine.asked.length).toBeGreaterThan(0);
     expect(engine.asked.filter((line) => /^[A-Z]+ \/v\d/.test(line))).toEqual([]);

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { createServer, connect, type AddressInfo, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -236,5 +236,23 @@ describe('forward', () => {
     child.stdin!.end('to the end');
     expect(await end).toEqual({ code: 0, out: 'to the end', err: '' });
     await expect(exchange(port, Buffer.from('x'))).rejects.toThrow('ECONNREFUSED');
+  });
+
+  test('serves a command only when its port accepts, whatever a check in its container finds before', async () => {
+    const [port, order, socket] = [await freePort(), join(dir, 'order'), join(dir, 'served.sock')];
+    const server = `
+      const [net, fs] = [require('net'), require('fs')];
+      fs.appendFileSync('${order}', 'listens ');
+      // The first client only tries the port, and may reset its connection.
+      net.createServer((client) => client.on('error', () => {}).end('answer')).listen(${port}, '127.0.0.1')`;
+    const check = `echo checked >> ${order}`;
+    const words = ['--serve', check, '15', String(port), socket, '--', process.execPath, '-e', server];
+    const child = spawn(join(dir, 'bin/forward'), words);
+    const end = ended(child);
+    await new Promise((resolve) => child.stdout.once('data', resolve));
+    expect(await text(connect(socket))).toBe('answer');
+    child.stdin.end();
+    expect(await end).toEqual({ code: 143, out: 'ready\n', err: '' });
+    expect(await readFile(order, 'utf8')).toBe('listens checked\n');
   });
 });

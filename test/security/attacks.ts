@@ -344,6 +344,16 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'only run directories below HALO_HOME are resumed; of others, only the path of a PRD in the repository is used, for a new run',
   ],
   [
+    'incident model-list',
+    'answer the question for models with a redirect, endless data or odd names',
+    'redirects are not followed, 16 MiB at most; only texts of a usual length count, and are printed as one line',
+  ],
+  [
+    'incident price-list',
+    'publish prices that give budget back, or break halo',
+    'a schema with limits; a list that does not fit is refused as a whole, and the prices of before stay',
+  ],
+  [
     'incident issue-project',
     'have the server read issues of a project that is not one of the repositories of the user, with the token of the forge, or comment on them',
     'the project is that of the submitted address, or its address is on the list of the user; checked before the forge is asked',
@@ -725,6 +735,36 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'links are removed, never followed; a run directory that is a link is refused',
   ],
   [
+    'incident engine-objects',
+    'read other branches or runs of a repository in the volume in which an engine keeps its objects, or write there',
+    'a volume has the history of one commit, and is mounted read-only where that is an ancestor of the base; others are only mounted where halo fills a new one',
+  ],
+  [
+    'incident engine-certificate',
+    'answer in place of an engine of another machine, with a wrong, expired or foreign certificate, or that of another engine',
+    'only the authority of halo for this address, for servers only, and only the key with which the engine joined',
+  ],
+  [
+    'incident engine-downgrade',
+    'stand between halo and an engine: with an old TLS, without TLS, or with an answer that leads elsewhere',
+    'TLS 1.2 or newer before the first byte of a request; no answer leads to another address',
+  ],
+  [
+    'incident engine-answers',
+    'answer as an engine without end, slowly, or with containers and volumes of others in its lists',
+    'each call has a deadline and a maximum size; only what has the label of this HALO_HOME is listed',
+  ],
+  [
+    'incident engine-exits',
+    'forge exit codes on an engine of another machine, so that failing gates pass',
+    'possible for its own stories, which name it: an engine is trusted with those alone; import checks and landing do not depend on it',
+  ],
+  [
+    'incident engine-join',
+    'become an engine uninvited: with a token that was used, is old or belongs to another engine, or with a signing request that asks for more',
+    'the token authenticates one key of one engine for an hour; halo takes only the key of a signing request',
+  ],
+  [
     'incident retention-paths',
     'copy a run here whose journal names other paths as run id or mirror, so that retention removes those',
     'the folder is the run id; the name of a mirror must be a plain name',
@@ -738,6 +778,46 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'incident dashboard-texts',
     'put HTML and scripts into titles, answers, paths and errors, so that they run in the browser of a person who watches',
     'the dashboard creates only text nodes; its policy allows no inline script and no other origin',
+  ],
+  [
+    'incident hostile-backups',
+    'replace a backup, so that its restore writes elsewhere, follows links, fills the disk or moves branches of the user',
+    'only regular files with names of halo are unpacked into a new folder; nothing has its name there before sizes, hashes, refs and packs are verified',
+  ],
+  [
+    'incident compose-file',
+    'commit a compose file that is expensive to read, asks for privileges, files or variables of the machine, or is outside of the repository',
+    'size, depth and values are limited, aliases count as what they stand for; what gives a service more than others is refused, and nothing of the machine is read',
+  ],
+  [
+    'incident hostile-service',
+    'use a service image to reach the model route, another story, the network or the host, or to become root',
+    'a service has a network of its own, no gateway and no repository; no capabilities, no new privileges; it shares only a socket for each port with its command',
+  ],
+  [
+    'incident service-data',
+    'leave data in a database for the next gate or story to read, such as a verdict',
+    'each command has services of its own, whose volumes are new',
+  ],
+  [
+    'incident prepared-data',
+    'change what other stories and runs find in a prepared database: by files that are not listed, by what a command writes, by a commit that does not land',
+    'data of listed files that no story has changed is made in the tree on which the run began, other data is of one commit until it lands; a view of it is writable, itself it is not',
+  ],
+  [
+    'incident service-checks',
+    'let a ready check never end',
+    'a service that is not ready in its time fails the attempt',
+  ],
+  [
+    'incident service-names',
+    'give a service a name, port or folder of halo',
+    'they are refused when the settings are read',
+  ],
+  [
+    'incident acp-lines',
+    'make an ACP agent print or say what looks like lines of halo’s client, hide an answer in what it ran, ask for rights that it names itself, or print without end',
+    'each update becomes one line, in which all text is quoted; only the last message of the turn is the answer, and only kinds of permissions count; lines have a maximum size',
   ],
 ];
 

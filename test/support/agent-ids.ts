@@ -8,5 +8,5 @@ export const PROGRAM_AGENTS = AGENT_IDS.filter((id): id is ProgramAgent => id !=
 /** All agents, as messages list them. */
 export const LISTED_AGENTS = AGENT_IDS.join(', ');
 
-/** All agents, as messages about a wrong value list them. */
-export const QUOTED_AGENTS = AGENT_IDS.map((id) => `"${id}"`).join(', ');
+/** What messages about a wrong name say of agents. */
+export const QUOTED_AGENTS = `${AGENT_IDS.map((id) => `"${id}"`).join(', ')}, or have a table [agents.<name>] with acp`;

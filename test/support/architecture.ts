@@ -47,6 +47,7 @@ const FEATURES = 'features';
 /** The lists through which features join the rest, which imports nothing else of them. */
 export const JOINS = [
   'api/doctor/diagnose.ts',
+  'api/http/open-routes.ts',
   'api/joined.ts',
   'api/operations.ts',
   'cli/commands/top.ts',
@@ -64,6 +65,7 @@ export const JOINS = [
 const ONLY_IN: Record<string, string[]> = {
   dockerode: ['sandbox/'],
   'tar-fs': ['sandbox/'],
+  'tar-stream': ['features/backup/store/'],
   bullmq: ['queue/'],
   ioredis: ['queue/'],
   'node:child_process': [
@@ -72,6 +74,7 @@ const ONLY_IN: Record<string, string[]> = {
     'queue/',
     'sandbox/docker/image/',
     'cli/output/terminal-programs.ts',
+    'cli/run/worker-process.ts',
   ],
   // Elsewhere, too many open files end the process.
   execa: ['lib/execa.ts'],

@@ -344,7 +344,7 @@ export function openMemory(): MemoryOperations {
         const image = `sha256:${'a'.repeat(64)}`;
         return { story: storyId, attempt: number, image, checks: [same] };
       }),
-    listWorkers: () => Promise.resolve({ workers: [] }),
+    listWorkers: () => Promise.resolve({ workers: [], outages: [] }),
     listBreakers: () =>
       Promise.resolve({
         breakers: [...runs.values()].map(stateOf).flatMap(({ runId, breaker }) => {
@@ -361,6 +361,7 @@ export function openMemory(): MemoryOperations {
       }),
     listSnapshots: () => Promise.resolve({ snapshots: [] }),
     removeSnapshots: () => Promise.resolve({ removed: [], inUse: [] }),
+    listModels: () => Promise.resolve({ prices: { source: 'a test', date: '2026-11-01' }, providers: [], models: [] }),
     prune: () => Promise.resolve({ removed: [], bytes: 0, heldBack: [], failed: [], excessBytes: 0, hasLimits: false }),
     ...userOperations(),
     close: () => Promise.resolve(),

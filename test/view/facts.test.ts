@@ -261,6 +261,7 @@ describe('halo top', () => {
       workers: () => {
         const known = update(listed, {
           type: 'workers-listed',
+          outages: [],
           workers: workers === 0 ? [] : [taker],
         });
         return frameOf(

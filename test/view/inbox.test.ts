@@ -45,12 +45,12 @@ describe('what waits for a person', () => {
   });
 
   it('has a sign, and only questions and approvals are what a run cannot continue without', () => {
-    const kinds: InboxKind[] = ['answer', 'approval', 'breaker', 'budget', 'land'];
-    expect(kinds.map(inboxLabel)).toEqual(['? answer', '? approval', '! breaker', '! budget', '+ land']);
-    expect(kinds.filter((kind) => asksPerson({ kind }))).toEqual(['answer', 'approval']);
+    const kinds: InboxKind[] = ['answer', 'approval', 'breaker', 'budget', 'engine', 'land'];
+    expect(kinds.map(inboxLabel)).toEqual(['? answer', '? approval', '! breaker', '! budget', '! engine', '+ land']);
+    expect(INBOX_KINDS.filter((kind) => kind !== 'engine' && asksPerson({ kind }))).toEqual(['answer', 'approval']);
     expect(kinds).toEqual(INBOX_KINDS);
     expect(inboxContent({ all: false })).toBe(
-      'questions of stories, commits and results to approve, open circuit breakers, and exhausted budgets',
+      'questions of stories, commits and results to approve, open circuit breakers, exhausted budgets, and engines that take no stories',
     );
   });
 });

@@ -14,7 +14,7 @@ import { openState } from '../../src/tui/top/model.ts';
 import { update } from '../../src/tui/top/update.ts';
 import { renderView } from '../../src/tui/view.ts';
 import { cellOf, storyFigures, storyWords, workText } from '../../src/view/story-words.ts';
-import { whyRunWaits, whyStoryWaits } from '../../src/view/waiting.ts';
+import { NO_WORKER, whyRunWaits, whyStoryWaits, type WaitingRun } from '../../src/view/waiting.ts';
 import { runWords, timeText } from '../../src/view/run-words.ts';
 import {
   asked,
@@ -160,7 +160,7 @@ describe('the words for the state of a run', () => {
   const unchanged = [run, started, ...withoutCommit, { ...succeeded('r1').at(-1)! }];
   const landed: JournalEntry = { type: 'run.landed', branch: 'main', from: COMMIT, to: COMMIT };
 
-  it.each<[string, string, RunState & { heldBy?: string }, string[]]>([
+  it.each<[string, string, RunState & { heldBy?: string; engines?: string[] }, string[]]>([
     ['· queued', 'a new run', stateOf(run), []],
     ['» running', 'a run with an attempt', of(...attempted(story)), []],
     [
@@ -168,6 +168,12 @@ describe('the words for the state of a run', () => {
       'a limit',
       { ...of(), heldBy: 'fleet.max = 2' },
       ['fleet.max = 2 is reached: the next'],
+    ],
+    [
+      '· waiting: no engine',
+      'a label that no engine has',
+      { ...of(), engineLabels: ['gpu'], engines: [] },
+      ['no engine with the label "gpu" is configured'],
     ],
     ['· waiting', 'a run that needs another one', stateOf(needing), ['run r0 has not ended']],
     ['· blocked', 'a run whose need failed', stateOf(needing, over), ['run r0 ended with GATE_FAILED']],
@@ -187,9 +193,44 @@ describe('the words for the state of a run', () => {
     ['✓ plan: done', 'a plan', { ...stateOf(...succeeded('r1')), dry: true, planning: true }, []],
   ])('are "%s" for %s, with the reason for a wait', (words, _what, state, reasons) => {
     expect(cellOf(runWords(state)).text).toBe(words);
-    const waits = whyRunWaits({ state, draining: 0, ...(state.heldBy !== undefined && { heldBy: state.heldBy }) });
+    const { heldBy, engines } = state;
+    const waits = whyRunWaits({ state, draining: 0, ...(heldBy && { heldBy }), ...(engines && { engines }) });
     expect(waits).toEqual(reasons.map((reason) => expect.stringContaining(reason) as string));
   });
+});
+
+it.each<[string, string | undefined, Omit<WaitingRun, 'state'>, string[]?]>([
+  ['a worker that would take it', undefined, { workers: 1 }],
+  ['a worker of its engine', undefined, { workers: 1, engines: ['local', 'b'] }],
+  ['no worker at all', NO_WORKER, { workers: 0 }],
+  ['only workers that drain', 'all workers are draining', { workers: 0, draining: 1 }],
+  [
+    'only drained workers of its engine',
+    'all workers of the engine b, which may run it, are draining: resume one with `halo engine resume b`',
+    { workers: 0, draining: 1, engines: ['b'] },
+  ],
+  [
+    'only drained workers of the engine of the environment',
+    'all workers of the engine local, which may run it, are draining: resume one with `halo worker resume`',
+    { workers: 0, draining: 1, engines: ['local'] },
+  ],
+  ['only workers whose engine is away', 'no engine that may run it answers', { workers: 0, away: 1, draining: 1 }],
+  [
+    'workers of other engines only',
+    'no worker of the engine b is running: start `halo up`, or `halo worker --engine b`',
+    { workers: 0, engines: ['b'] },
+  ],
+  ['no worker of any of its engines', 'of the engines local, b is running', { workers: 0, engines: ['local', 'b'] }],
+  [
+    'a label that no engine has',
+    'no engine with the label "gpu" is configured for its user and repository: add one to [[engines]]',
+    { engines: [] },
+    ['gpu'],
+  ],
+])('a run that could continue, with %s, waits for: %s', (_what, words, view, labels) => {
+  const state = { ...of(), ...(labels && { engineLabels: labels }) };
+  const waits = whyRunWaits({ state, ...view });
+  expect(waits).toEqual(words === undefined ? [] : [expect.stringContaining(words) as string]);
 });
 
 it.each([

@@ -1,6 +1,8 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { Users } from '../../src/api/access/users.ts';
 import type { JournalEntry } from '../../src/core/journal/events.ts';
+import { addEngine } from '../../src/features/engines/api/add-engine.ts';
+import { writeOutages } from '../../src/store/engine-outages.ts';
 import { asked, created } from '../support/journal.ts';
 import { hasChromium } from '../support/network/chromium.ts';
 import { useDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
@@ -98,6 +100,19 @@ describe('the screen Inbox', skipFor(!hasChromium && 'chromium is missing'), () 
     await show('inbox', 'Inbox');
     await page.getByText('Waits for mina or an operator.').waitFor();
     await vi.waitFor(async () => expect(await page.title()).toBe('Inbox – halo'), PATIENCE);
+  });
+
+  it('has engines that take no stories, and the settings have the ends of their certificates', async () => {
+    const since = new Date(Date.now() - 600_000).toISOString();
+    await writeOutages(home.host.home, [{ engine: 'build-2', since, why: 'away' }]);
+    await addEngine(home.host.home, { name: 'build-2', address: 'tcp://build-2:2376' });
+    await signIn();
+    await show('inbox', 'Inbox');
+    const entry = page.locator('.entry').filter({ hasText: 'build-2 does not answer, or lacks an image since' });
+    await entry.getByText('halo engine check build-2').waitFor();
+    await vi.waitFor(async () => expect(await page.title()).toBe('(1) Inbox – halo'), PATIENCE);
+    await show('settings', 'Settings');
+    await page.getByText(/The keys of this server: valid until \d{4}-/).waitFor();
   });
 
   it('offers no landing if the branch has moved since, and says what to do, as the review and the page of the run', async () => {

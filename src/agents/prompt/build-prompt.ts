@@ -38,6 +38,8 @@ export interface PromptInput {
   /** Files that the configuration names. */
   files?: readonly PromptFile[];
   gates: readonly string[];
+  /** The services beside the agent, such as `db (postgres:16) at db:5432`. */
+  services?: readonly string[];
   /** Why the attempt before this one failed; `tail` is the end of its log. */
   /** `attempt`: the number of the attempt that the prompt is for. */
   /** `ignored`: files that it had written, and that git ignores. */
@@ -84,6 +86,7 @@ export function buildPrompt(input: PromptInput): BuiltPrompt {
     lastFailure,
     guidance,
     gates,
+    services = [],
     files = [],
     stories = [],
     answered = [],
@@ -108,7 +111,11 @@ export function buildPrompt(input: PromptInput): BuiltPrompt {
     ...describeFiles('test standards', files),
     ...describeFiles('specs', files),
     ...describeGuidance(guidance),
-    { name: 'rules' as const, heading: dry ? DRY_RULES : rulesOf(gates, testsFirst), text: '' },
+    {
+      name: 'rules' as const,
+      heading: `${dry ? DRY_RULES : rulesOf(gates, testsFirst)}${servicesRule(services)}`,
+      text: '',
+    },
     { name: 'answer' as const, heading: rulesOfAnswer(input), text: '' },
   ];
   return fitSections(sections, maxTokens);
@@ -277,6 +284,11 @@ function rulesOf(gates: readonly string[], testsFirst: TestsFirst | undefined): 
   return `${describeRules(gates)}
 - The tests of this story are written already, and they fail: ${locked.map(codeSpan).join(', ')}. Make them pass. Do not change, move or remove them; add no configuration that skips them.
 - First, ${codeSpan(command)} runs, and each of these tests must run and pass.`;
+}
+
+function servicesRule(services: readonly string[]): string {
+  if (services.length === 0) return '';
+  return `\n- These services run beside your commands, on localhost too, with data of their own: ${services.join(', ')}.`;
 }
 
 function describeRules(gates: readonly string[]): string {

@@ -50,7 +50,7 @@ export async function checkSandbox(engine: SandboxEngine, home: string): Promise
   const runtimes = [undefined, ...facts.runtimes.filter((name) => name === 'runsc')];
   const proven = await Promise.all(runtimes.map((runtime) => checkRuntime(engine, runtime)));
   const rung = describeRung(await engine.diskLimitMethod());
-  return [...proven.flat(), rung, await checkChannel(engine, home), ...checkAge(facts)];
+  return [...proven.flat(), rung, await checkChannel(engine, home), ...checkAge(facts), ...(await checkPlace(engine))];
 }
 
 async function checkRuntime(engine: SandboxEngine, runtime: string | undefined): Promise<Finding[]> {
@@ -94,9 +94,28 @@ function describeRung(rung: DiskLimitMethod): Finding {
         name,
         ok: 'warn',
         says: 'the disk of the engine is not on this machine: workspaces are measured only every 20 s',
-        fix: 'run the worker on the machine of the engine, or give the engine a file system with quotas (xfs, pquota)',
+        fix: 'give the engine a file system with quotas (xfs, pquota)',
       };
   }
+}
+
+/** What this machine's files say about an engine that runs on it. */
+async function checkPlace(engine: SandboxEngine): Promise<Finding[]> {
+  if (await engine.isHere()) return judgeOpenFiles(await engine.openFiles());
+  const says = 'the engine does not run on this machine: its limit of open files and its load are unknown';
+  return [{ name: 'docker', ok: 'ok', says }];
+}
+
+/** An engine needs open files for each container, and for each level of the folders that it removes. */
+const MIN_OPEN_FILES = 16_384;
+
+/** Warns if many containers or deep folders could exceed the engine's limit of open files. */
+export function judgeOpenFiles(openFiles = Infinity): Finding[] {
+  if (openFiles >= MIN_OPEN_FILES) return [];
+  const says = `the engine may have only ${openFiles} files open at a time: containers fail at this limit`;
+  const fix =
+    'raise its limit of open files with LimitNOFILE=1048576 in its systemd unit, or with `ulimit -n` where it starts';
+  return [{ name: 'docker', ok: 'warn', says, fix }];
 }
 
 /** Outdated programs on which the isolation of sandboxes depends. */

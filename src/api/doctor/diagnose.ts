@@ -2,9 +2,11 @@ import { stat, statfs } from 'node:fs/promises';
 import type { Config, Host } from '../../config/config.ts';
 import { readMachineConfig } from '../../config/host-rules.ts';
 import { processEnv } from '../../config/environment/host.ts';
+import { localEngine } from '../../core/engine/engine-address.ts';
 import { toHaloError } from '../../core/failure/errors.ts';
 import { describeBusyHost, type HostLoad } from '../../core/host-load.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
+import { memoizeAsync } from '../../lib/async.ts';
 import { createFolders } from '../../lib/fs.ts';
 import { defined } from '../../lib/guards.ts';
 import { readHostLoad } from '../../lib/host-load.ts';
@@ -17,13 +19,13 @@ import { findUpgradeHint } from '../../sandbox/docker/engine-info.ts';
 import { openDockerEngine } from '../../sandbox/docker/engine.ts';
 import { sandboxImageStatus } from '../../sandbox/docker/image/image.ts';
 import { readAgentVersion } from '../../sandbox/probe-agent.ts';
-import type { EngineInfo, SandboxEngine } from '../../sandbox/sandbox.ts';
+import type { SandboxEngine } from '../../sandbox/sandbox.ts';
 import { openBreakerStore } from '../../store/breaker-files.ts';
 import { readConfig } from '../repository/repo-config.ts';
 import { agentAdapter } from '../../agents/registry.ts';
-import type { AgentId } from '../../core/agent.ts';
 import { connectHostRedis } from '../../worker/recovery/find-redis.ts';
 import { checkForges, checkGit, checkKeys, checkSandbox, checkSnapshots } from './checks.ts';
+import { checkEngines } from '../../features/engines/api/check-engines.ts';
 import { checkEndpoints } from '../../features/notifications/api/check-endpoints.ts';
 import { checkCache, checkRetention } from '../../features/retention/api/checks.ts';
 import { checkReports } from '../../features/issues/api/check-reports.ts';
@@ -42,7 +44,8 @@ interface DiagnoseOptions {
 export async function diagnose(host: Host, { folder, skipped = [] }: DiagnoseOptions = {}): Promise<Finding[]> {
   let known: Promise<Config> | undefined;
   const configOf = () => (known ??= readSettings(host, folder));
-  const engine = openDockerEngine();
+  const engine = openDockerEngine(localEngine, { isHere: () => isHere(undefined) });
+  const isHere = memoizeAsync(() => engine.canMount(host.home));
   const checks: { name: string; check: DoctorCheck }[] = [
     { name: 'node', check: () => Promise.resolve(checkNode()) },
     { name: 'git', check: checkGit },
@@ -50,6 +53,7 @@ export async function diagnose(host: Host, { folder, skipped = [] }: DiagnoseOpt
     { name: 'load', check: () => Promise.resolve(judgeLoad(readHostLoad())) },
     { name: 'image', check: checkImage },
     { name: 'sandbox', check: () => checkSandbox(engine, host.home) },
+    { name: 'engines', check: () => checkEngines(host.home) },
     { name: 'agent', check: async () => checkAgent(engine, (await configOf()).agent) },
     { name: 'redis', check: () => checkQueue(host) },
     { name: 'model key', check: async () => checkKeys(await configOf(), processEnv()) },
@@ -106,19 +110,7 @@ async function checkDocker(engine: SandboxEngine): Promise<Finding[]> {
   };
   // Swap accounting does not matter without swap. The effect of limits is probed in a sandbox.
   const grave = warnings.filter((warning) => /No (memory|pids|cpu cfs) limit/i.test(warning));
-  return [finding, ...grave.map((says): Finding => ({ name: 'docker', ok: 'warn', says })), ...judgeOpenFiles(facts)];
-}
-
-/** An engine needs open files for each container, and for each level of the folders that it removes. */
-const MIN_OPEN_FILES = 16_384;
-
-/** Warns if many containers or deep folders could exceed the engine's limit of open files. */
-export function judgeOpenFiles({ openFiles = Infinity }: Pick<EngineInfo, 'openFiles'>): Finding[] {
-  if (openFiles >= MIN_OPEN_FILES) return [];
-  const says = `the engine may have only ${openFiles} files open at a time: containers fail at this limit`;
-  const fix =
-    'raise its limit of open files with LimitNOFILE=1048576 in its systemd unit, or with `ulimit -n` where it starts';
-  return [{ name: 'docker', ok: 'warn', says, fix }];
+  return [finding, ...grave.map((says): Finding => ({ name: 'docker', ok: 'warn', says }))];
 }
 
 /** Without a folder, what config.toml and the variables of this machine say. */
@@ -140,10 +132,10 @@ async function checkImage(): Promise<Finding> {
   }
 }
 
-async function checkAgent(engine: SandboxEngine, agent: AgentId): Promise<Finding> {
+async function checkAgent(engine: SandboxEngine, agent: string): Promise<Finding> {
   const { title, versionCommand } = agentAdapter(agent);
   if (versionCommand === undefined)
-    return { name: 'agent', ok: 'ok', says: `${title}, which is started as agents.${agent}.run says; not tried here` };
+    return { name: 'agent', ok: 'ok', says: `${title}, which is started as [agents.${agent}] says; not tried here` };
   const version = await readAgentVersion(engine, { title, versionCommand });
   return { name: 'agent', ok: 'ok', says: `${version} in halo-sandbox` };
 }
@@ -238,7 +230,7 @@ interface Diagnosis {
 
 const MAX_AGE_MS = 60_000;
 /** These checks start containers, or measure an engine for long. */
-const COSTLY = ['sandbox', 'agent', 'snapshots'];
+const COSTLY = ['sandbox', 'engines', 'agent', 'snapshots'];
 
 /** By HALO_HOME. */
 const latest = new Map<string, { until: number; diagnosis: Promise<Diagnosis> }>();

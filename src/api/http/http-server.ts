@@ -65,6 +65,8 @@ export interface AppOptions {
   masker?: Masker;
   /** Answers requests to `/mcp`; absent: there is no such path. */
   mcp?: McpEndpoint;
+  /** Adds routes that check by themselves who sends a request. */
+  addOpenRoutes?: (app: FastifyInstance, limits: RequestLimits) => Promise<void>;
 }
 
 /** Who may send requests, and what runs for them. */
@@ -197,6 +199,8 @@ export function buildApp(options: AppOptions): FastifyInstance {
   addHealthRoutes(app, { findMissing, closing: closing.signal });
   if (options.signIn !== undefined)
     void addSignInRoutes(app, { signIn: options.signIn(limits), identify, callerOf, isSecure });
+  const { addOpenRoutes } = options;
+  if (addOpenRoutes !== undefined) void app.register((routes) => addOpenRoutes(routes, limits));
   if (options.mcp !== undefined) {
     const untilRevoked = (request: FastifyRequest, reply: FastifyReply) => streams.watch(reply, identityOf(request));
     addMcpRoute(app, options.mcp, { callerOf, untilRevoked, closing: closing.signal });

@@ -10,6 +10,7 @@ import { openSignIn } from '../sign-in/open-sign-in.ts';
 import type { FindMissing } from './health-routes.ts';
 import { buildApp, type AppOptions } from './http-server.ts';
 import type { LocalOperations } from '../local.ts';
+import { OPEN_ROUTES } from './open-routes.ts';
 import { TlsFiles } from './tls-files.ts';
 import { ensureToken } from './api-token.ts';
 import type { McpEndpoint } from './mcp-route.ts';
@@ -19,6 +20,8 @@ export interface Served {
   url: string;
   /** Where to find the token, for messages; never the token itself. */
   token: string;
+  /** Whether other machines may reach it without TLS. */
+  isPlain: boolean;
   close(): Promise<void>;
 }
 
@@ -98,6 +101,9 @@ export async function serveApi(options: ServeOptions): Promise<Served> {
     ...(tls && { tls: await tls.read() }),
     ...(loopback && { hosts }),
     ...(mcp && { mcp }),
+    addOpenRoutes: async (routes, limits) => {
+      for (const add of OPEN_ROUTES) await add(routes, { home, limits });
+    },
   });
   const url = await app.listen(address).catch((cause: NodeJS.ErrnoException) => {
     const isUsed = cause.code === 'EADDRINUSE';
@@ -111,6 +117,7 @@ export async function serveApi(options: ServeOptions): Promise<Served> {
   return {
     url,
     token: path ?? 'the one in HALO_TOKEN',
+    isPlain: !loopback && tls === undefined && rules.behindProxy !== true,
     close: async () => {
       unwatch?.();
       await app.close();

@@ -14,7 +14,7 @@ import type { OperationContext } from './operation.ts';
 import { operation, type Zod } from './operation.ts';
 import { PENDING_REPORTS } from '../joined.ts';
 import type { PendingReports } from '../../core/issues/issue-source.ts';
-import { flagSchema, runStateSchema } from './schemas.ts';
+import { enginesSchema, flagSchema, runStateSchema } from './schemas.ts';
 
 const count = (z: Zod) => z.coerce.number().int().min(0).max(1_000_000).optional();
 
@@ -109,8 +109,10 @@ export const runOperations = {
         z.object({
           state: runStateSchema(z),
           heldBy: z.string().optional().describe('The limit of `[fleet]` for which it waits.'),
+          engines: enginesSchema(z),
           workers: z.number().int().describe('How many running workers would take its stories.'),
           draining: z.number().int().optional().describe('How many would not, because they drain, if the run waits.'),
+          away: z.number().int().optional().describe('How many would not, because their engine does not answer.'),
           record: z.record(z.string(), z.unknown()).describe('The content of run.json.'),
           dir: z.string(),
           reports: z
@@ -137,7 +139,8 @@ export const runOperations = {
       const { host, store, limitedRuns } = context;
       const runId = await store.find(input.runId);
       const [state, record] = await Promise.all([store.readState(runId), store.readRecord(runId)]);
-      const [takers, limited] = await Promise.all([readTakers(context, state), limitedRuns.of(state)]);
+      const limited = await limitedRuns.of(state);
+      const takers = await readTakers(context, { ...state, ...limited });
       const reports = state.issues && (await readReports(host.home, state));
       const pull = await readPullNotes(host.home, runId);
       const moved = await findMovedBase(host.home, state, { signal });

@@ -1,4 +1,5 @@
 import type { Right } from '../../core/access/access.ts';
+import { OUTAGE_REASONS } from '../../core/engine/engine-outage.ts';
 import type { IssueSource } from '../../core/issues/issue-source.ts';
 import type { PrdFile } from '../../core/prd/prd.ts';
 import { FLAGS } from '../../core/review/flags.ts';
@@ -203,6 +204,7 @@ export const runStateSchema = (z: Zod) =>
     startedAt: z.string().optional(),
     endedAt: z.string().optional(),
     heldBy: z.string().optional().describe('The limit of `[fleet]` for which it waits, e.g. `fleet.max = 2`.'),
+    engines: enginesSchema(z),
   });
 
 export const controlResultSchema: Schema<ControlResult> = (z) =>
@@ -245,6 +247,13 @@ export const unreadableSchema = (z: Zod) =>
     .array(z.object({ runId: z.string(), reason: z.string() }))
     .describe('Runs whose journal could not be read; the report lacks them.');
 
+/** The engines of a run. */
+export const enginesSchema = (z: Zod) =>
+  z
+    .array(z.string())
+    .optional()
+    .describe('The engines that may execute its stories; absent: only that of the environment, `local`.');
+
 /** A process that executes stories. */
 export const workerSchema = (z: Zod) =>
   z.object({
@@ -252,6 +261,12 @@ export const workerSchema = (z: Zod) =>
     takes: z.enum(['any', 'own']).describe('`own`: only the runs of a `halo run` process.'),
     host: z.string(),
     pid: z.number().int(),
+    engine: z
+      .string()
+      .optional()
+      .describe(
+        'The engine on which it executes stories, if the queue knows the worker; `local`: that of the environment.',
+      ),
     since: z.string().optional().describe('When it started, in ISO 8601, if known.'),
     seen: z.string().optional().describe('When it last renewed its registration, in ISO 8601.'),
     version: z.string().optional().describe('The version of halo, if the queue knows the worker.'),
@@ -262,9 +277,18 @@ export const workerSchema = (z: Zod) =>
       .describe('How many stories it may run in parallel, if the queue knows the worker.'),
     busy: z.number().int().optional().describe('How many stories it runs.'),
     draining: z.boolean().describe('It finishes the stories that it runs and takes no others.'),
+    away: z.boolean().optional().describe('Its engine does not answer, or lacks an image: it takes no stories.'),
   });
 
 export type WorkerView = Shape<typeof workerSchema>;
+
+/** An engine of config.toml that has taken no stories for minutes, though it was not drained. */
+export const outageSchema = (z: Zod) =>
+  z.object({
+    engine: z.string(),
+    since: z.string().describe('ISO 8601.'),
+    why: z.enum(OUTAGE_REASONS).describe('`away`: it does not answer its worker, or lacks an image.'),
+  });
 
 /** A breaker that is not closed. */
 export const breakerSchema = (z: Zod) =>
@@ -276,25 +300,6 @@ export const breakerSchema = (z: Zod) =>
   });
 
 export type BreakerView = Shape<typeof breakerSchema>;
-
-/** An attempt repeated from its cassette, compared with its record. */
-export const replayedSchema = (z: Zod) =>
-  z.object({
-    story: z.string(),
-    attempt: z.number().int(),
-    image: z.string(),
-    divergence: z.string().optional().describe('The first request of the agent that differed.'),
-    checks: z.array(
-      z.object({
-        what: z.string(),
-        recorded: z.string(),
-        found: z.string(),
-        ok: z.boolean().nullable().describe('null: informative only.'),
-      }),
-    ),
-  });
-
-export type Replayed = Shape<typeof replayedSchema>;
 
 /** A prompt before a run. */
 export const previewSchema = (z: Zod) =>
@@ -329,6 +334,7 @@ export const snapshotSchema = (z: Zod) =>
   z.object({
     key: z.string().describe('SHA-256 of what decides when it is used.'),
     repo: z.string(),
+    engine: z.string().nullable().describe('The engine that has it; null: unknown, of an older halo.'),
     state: z.enum(['ready', 'refused']),
     reason: z.string().nullable().describe('Why the result of setup cannot be a snapshot.'),
     digest: z.string().nullable().describe('SHA-256 of its contents.'),

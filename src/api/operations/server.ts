@@ -1,20 +1,21 @@
 import { ignore } from '../../lib/async.ts';
 import { operation } from './operation.ts';
-import { breakerSchema, workerSchema, shownSettingSchema, snapshotSchema } from './schemas.ts';
+import { breakerSchema, outageSchema, workerSchema, shownSettingSchema, snapshotSchema } from './schemas.ts';
 
 export const serverOperations = {
   listWorkers: operation({
     method: 'GET',
     path: '/v1/workers',
     access: 'read',
-    summary: 'Lists the running workers, the oldest first.',
+    summary: 'Lists the running workers, the oldest first, and the engines that take no stories.',
     output: {
       kind: 'json',
-      schema: (z) => z.object({ workers: z.array(workerSchema(z)) }),
+      schema: (z) => z.object({ workers: z.array(workerSchema(z)), outages: z.array(outageSchema(z)) }),
     },
     async run(context) {
-      const { readWorkers } = await import('../runs/read-workers.ts');
-      return { workers: await readWorkers(context) };
+      const { readLastingOutages, readWorkers } = await import('../runs/read-workers.ts');
+      const [workers, outages] = await Promise.all([readWorkers(context), readLastingOutages(context.host.home)]);
+      return { workers, outages };
     },
   }),
   drainWorker: operation({

@@ -13,6 +13,8 @@ export interface InitChoices {
   agent: string;
   setup: string[];
   gates: string[];
+  /** Whether the settings of `found` are used. */
+  useFound: boolean;
   /** Whether the settings of another tool are used, and its tasks become a PRD. */
   importConfig: boolean;
   importTasks: boolean;

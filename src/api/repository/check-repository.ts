@@ -1,6 +1,8 @@
 import { posix } from 'node:path';
 import { pino } from 'pino';
 import type { Config, Host } from '../../config/config.ts';
+import { hasOwnAdapter } from '../../core/agent.ts';
+import type { GuessedSettings } from '../../config/output/guess/guess.ts';
 import { processEnv } from '../../config/environment/host.ts';
 import { parseCommands } from '../../core/command-needs.ts';
 import { HaloError } from '../../core/failure/errors.ts';
@@ -10,7 +12,7 @@ import { checkBase, type CheckedCommand, type CheckEvent } from '../../worker/pr
 import { createIdleContext } from '../../worker/create-worker-context.ts';
 import { findNeeds } from '../../config/output/guess/project-needs.ts';
 import { readProgramVersions } from '../../sandbox/probe-agent.ts';
-import { readRootFiles, readWorkflows, warnOfImage } from './project-files.ts';
+import { guessMore, readRootFiles, readWorkflows, warnOfImage } from './project-files.ts';
 import { assertGates } from '../submit/resolve-submission.ts';
 import { assertMachineReady } from '../submit/preflight.ts';
 import { findConfigFile, readConfig } from './repo-config.ts';
@@ -48,8 +50,9 @@ export async function checkRepository(host: Host, query: CheckQuery): Promise<Ch
   const { folder, profile, set, signal, tell } = query;
   const facts = await inspectRepo(folder);
   const { root, gitDir, branch, head } = facts;
-  const { config } = await readConfig({ host, folder: root, profile, set });
-  assertGates(config, root, (await findConfigFile(facts))?.path);
+  const { config, origins } = await readConfig({ host, folder: root, profile, set });
+  const file = await findConfigFile(facts);
+  assertGates(config, root, file?.path);
   await assertScriptTracked(config, root);
   const cleaning = new Set<Promise<void>>();
   const worker = createIdleContext({ host, log: pino({ level: 'silent' }), cleaning });
@@ -65,6 +68,8 @@ export async function checkRepository(host: Host, query: CheckQuery): Promise<Ch
     const needs = findNeeds(await readRootFiles(root), await readWorkflows(root));
     const warnings = [
       ...warnOfNetwork(config),
+      ...(file?.notes ?? []),
+      ...warnOfGuessed(await guessMore(root), Object.keys(origins)),
       ...(await warnOfImage(config, needs, (image, programs) => readProgramVersions(worker.engine, image, programs))),
       ...(await warnOfContents({ gitDir, commit: head })),
     ];
@@ -75,9 +80,18 @@ export async function checkRepository(host: Host, query: CheckQuery): Promise<Ch
   }
 }
 
-/** Throws DIRTY_WORKTREE if git does not track a file that agents.command.run names: a run would lack it. */
+/** Names what `halo init` would propose, if the configuration, with these keys, has nothing of the kind. */
+function warnOfGuessed({ settings }: GuessedSettings, keys: readonly string[]): string[] {
+  return settings.flatMap(({ name, why, isHint }) => {
+    const [top = ''] = name.split('.');
+    const isSet = keys.some((key) => key.startsWith(`${top}.`));
+    return isHint === true || isSet ? [] : [`${why}, and no ${top} are configured (docs/${top}.md).`];
+  });
+}
+
+/** Throws DIRTY_WORKTREE if git does not track a file that the command line of the agent names: a run would lack it. */
 async function assertScriptTracked({ agent, agentCommand = '' }: Config, root: string): Promise<void> {
-  if (agent !== 'command') return;
+  if (hasOwnAdapter(agent) && agent !== 'command') return;
   const { untracked } = await listChanges(root);
   const words = parseCommands(agentCommand)
     .flat()
@@ -87,7 +101,8 @@ async function assertScriptTracked({ agent, agentCommand = '' }: Config, root: s
     untracked.some((path) => word === path || (path.endsWith('/') && word.startsWith(path)));
   const script = words.find(isUntracked);
   if (script === undefined) return;
-  throw new HaloError('DIRTY_WORKTREE', `${script}, which agents.command.run names, is not in the commit.`, {
+  const setting = `agents.${agent}.${agent === 'command' ? 'run' : 'acp'}`;
+  throw new HaloError('DIRTY_WORKTREE', `${script}, which ${setting} names, is not in the commit.`, {
     hint: `Add it with \`git add ${printableShellWord(script)}\`, and commit it.`,
   });
 }

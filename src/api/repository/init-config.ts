@@ -14,9 +14,10 @@ import { findNeeds } from '../../config/output/guess/project-needs.ts';
 import { guessGates } from '../../config/output/guess-gates.ts';
 import type { Host } from '../../config/config.ts';
 import { basename, join, relative } from 'node:path';
-import { readRootFiles, readWorkflows, warnOfImage, type VersionsIn } from './project-files.ts';
+import { guessMore, readRootFiles, readWorkflows, warnOfImage, type VersionsIn } from './project-files.ts';
 import { writeFile } from 'node:fs/promises';
 import { constants } from 'node:fs';
+import type { GuessedSettings } from '../../config/output/guess/guess.ts';
 
 export interface Initialised {
   /** The path of the written configuration. */
@@ -29,6 +30,8 @@ export interface Initialised {
   agent: string;
   setup: string[];
   gates: string[];
+  /** Further settings that were detected and are used, and those that are only comments. */
+  found: GuessedSettings['settings'];
   /** The number of imported tasks. */
   tasks: number;
   /** What was taken from files of other tools, and what was not, a sentence each. */
@@ -50,6 +53,8 @@ export interface Initialised {
 export interface InitProposal extends InitChoices {
   root: string;
   imports: Imports;
+  /** Further settings, each with what it is and why. */
+  found: GuessedSettings['settings'];
 }
 
 export interface Init {
@@ -71,20 +76,23 @@ export async function initConfig(init: Init): Promise<Initialised> {
   const { host, folder, force, versionsIn } = init;
   const facts = await inspectRepo(folder).catch(unlessEmpty);
   const root = facts?.root ?? folder;
-  const found = await findRepoConfig(root);
-  if (found !== undefined && !force)
-    throw new HaloError('USAGE', `The configuration ${found.path} already exists.`, {
+  const old = await findRepoConfig(root);
+  if (old !== undefined && !force)
+    throw new HaloError('USAGE', `The configuration ${old.path} already exists.`, {
       hint: 'Edit it, or overwrite it with --force.',
     });
-  const path = found?.path ?? join(root, 'halo.toml');
+  const path = old?.path ?? join(root, 'halo.toml');
   const files = await readRootFiles(root);
   const workflows = await readWorkflows(root);
   const detected = guessGates(files, workflows);
   const imports = await listImports(root, init.from);
   const known = await discoverPrd({ repo: root, hint: '' }).then((at) => relative(root, at), unlessNoPrd);
+  const found = await guessMore(root);
   const proposal: InitProposal = {
     root,
     imports,
+    found: found.settings,
+    useFound: true,
     agent: imports.config === undefined && imports.swanson === undefined ? 'codex' : 'claude',
     setup: detected.setup,
     gates: detected.gates,
@@ -99,24 +107,31 @@ export async function initConfig(init: Init): Promise<Initialised> {
   const written: string[] = [];
   // The configuration is last: it shows that everything was written.
   if (tasks !== undefined) written.push(await writeImportedPrd(root, tasks));
-  const flag = found === undefined ? NEW : OVER;
-  await writeFile(path, renderInitTemplate(guess, settings), { flag }).catch(async (cause: NodeJS.ErrnoException) => {
-    if (cause.code === 'ELOOP' || !(await isInside(root, path)))
-      throw new HaloError('CONFIG_INVALID', `${path} is a link; halo does not write through links.`, {
-        hint: 'Remove the link.',
-        cause,
-      });
-    cannotWrite(path)(cause);
-  });
+  const flag = old === undefined ? NEW : OVER;
+  const used = chosen.useFound ? found : undefined;
+  await writeFile(path, renderInitTemplate(guess, settings, used), { flag }).catch(
+    async (cause: NodeJS.ErrnoException) => {
+      if (cause.code === 'ELOOP' || !(await isInside(root, path)))
+        throw new HaloError('CONFIG_INVALID', `${path} is a link; halo does not write through links.`, {
+          hint: 'Remove the link.',
+          cause,
+        });
+      cannotWrite(path)(cause);
+    },
+  );
   written.push(relative(root, path));
   const { setup, gates, sources, hosts, keeps } = guess;
-  const { config } = await readConfig({ host, folder: root, profile: undefined, set: [] });
+  // What a repository names may not be allowed to it here: the file says so, and its other lines are right.
+  const read = await readConfig({ host, folder: root, profile: undefined, set: [] }).catch(unlessInvalid);
   const warnings = [
-    ...(await warnOfImage({ ...config, setup, gates }, findNeeds(files, workflows), versionsIn)),
+    ...('problems' in read
+      ? read.problems
+      : await warnOfImage({ ...read.config, setup, gates }, findNeeds(files, workflows), versionsIn)),
     ...(await warnOfKept(root, keeps)),
     ...(await warnOfLeft(root, [...setup, ...gates])),
     ...(facts === undefined ? [] : await warnOfContents({ gitDir: facts.gitDir, commit: facts.head })),
     ...imports.refused,
+    ...(used?.notes ?? []),
   ];
   return {
     path,
@@ -129,9 +144,10 @@ export async function initConfig(init: Init): Promise<Initialised> {
     sources,
     registries: registriesOf(setup),
     hosts,
+    found: used?.settings ?? [],
     warnings,
     tasks: tasks?.open ?? 0,
-    imported: describeImports(imports, chosen, config.model.name),
+    imported: describeImports(imports, chosen, 'problems' in read ? '' : read.config.model.name),
     prd: tasks === undefined ? known : IMPORTED_NAME,
     queue: chosen.importConfig ? imports.swanson?.queue?.folder : undefined,
   };
@@ -179,6 +195,11 @@ async function warnOfLeft(root: string, commands: readonly string[]): Promise<st
   if (open.length === 0) return [];
   const lines = open.map((folder) => `${folder}/`).join(' and ');
   return [`Add ${lines} to .gitignore: otherwise what setup and tests leave there is part of each change.`];
+}
+
+function unlessInvalid(error: unknown): { problems: string[] } {
+  if (error instanceof HaloError && error.code === 'CONFIG_INVALID') return { problems: error.message.split('\n') };
+  throw error;
 }
 
 function unlessNoPrd(error: unknown): undefined {

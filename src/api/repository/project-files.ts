@@ -3,10 +3,12 @@ import { join } from 'node:path';
 import type { Config } from '../../config/config.ts';
 import { GUESS_FILES } from '../../config/output/guess-gates.ts';
 import { describeUnmet, type ProgramVersions, type ProjectNeed } from '../../config/output/guess/project-needs.ts';
+import type { GuessedSettings } from '../../config/output/guess/guess.ts';
 import { readWorkflow, type Workflow } from '../../config/output/guess/workflows.ts';
 import { imageAdvice, programsOf } from '../../core/command-needs.ts';
 import { HaloError, toHaloError } from '../../core/failure/errors.ts';
 import { isInside, readRegularText, UnreadableFileError } from '../../lib/fs.ts';
+import { GUESSES } from '../joined.ts';
 
 /** Returns the versions of programs in an image. Throws if the image cannot be examined. */
 export type VersionsIn = (image: string, programs: readonly string[]) => Promise<ProgramVersions>;
@@ -53,20 +55,38 @@ const WORKFLOWS = '.github/workflows';
 const MAX_WORKFLOWS = 20;
 const MAX_WORKFLOW_BYTES = 32 * 1024;
 
-/** The workflows of a repository, sorted by name. Folders that are links are not followed. */
+/** The workflows of a repository, sorted by name. */
 export async function readWorkflows(root: string): Promise<Workflow[]> {
+  return [...(await readWorkflowTexts(root))].map(([path, text]) => readWorkflow(path, text));
+}
+
+/** The texts of the workflows, by path, sorted by name. Folders that are links are not followed. */
+export async function readWorkflowTexts(root: string): Promise<Map<string, string>> {
   const folder = join(root, WORKFLOWS);
-  if (!(await isInside(root, folder))) return [];
+  if (!(await isInside(root, folder))) return new Map();
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
   const names = entries
     .filter((entry) => entry.isFile() && /^[\w.-]+\.ya?ml$/.test(entry.name))
     .map(({ name }) => name);
-  const workflows: Workflow[] = [];
-  for (const name of names.sort().slice(0, MAX_WORKFLOWS)) {
-    const text = await readRegularText(join(folder, name), MAX_WORKFLOW_BYTES).catch(unlessRefused);
-    workflows.push(readWorkflow(`${WORKFLOWS}/${name}`, text));
-  }
-  return workflows;
+  const texts = new Map<string, string>();
+  for (const name of names.sort().slice(0, MAX_WORKFLOWS))
+    texts.set(
+      `${WORKFLOWS}/${name}`,
+      await readRegularText(join(folder, name), MAX_WORKFLOW_BYTES).catch(unlessRefused),
+    );
+  return texts;
+}
+
+/** What features guess from the files of a repository, in addition to setup and gates. */
+export async function guessMore(root: string): Promise<GuessedSettings> {
+  const workflows = await readWorkflowTexts(root);
+  const all = await Promise.all(GUESSES.map((guess) => guess(root, workflows)));
+  return {
+    settings: all.flatMap(({ settings }) => settings),
+    env: Object.assign({}, ...all.map(({ env }) => env)) as Record<string, string>,
+    envFrom: all.flatMap(({ envFrom }) => envFrom),
+    notes: all.flatMap(({ notes }) => notes),
+  };
 }
 
 /** A very long file, or one that is not a regular file, is ignored. */

@@ -6,8 +6,10 @@ import {
   MAX_CONFIG_BYTES,
   parseConfigFile,
   readConfigFile,
+  readConfigText,
   type ConfigFile,
 } from '../../config/load/config-file.ts';
+import { readHomeFiles } from '../../config/load/home-files.ts';
 import type { RequestRights } from '../../config/load/file-layers.ts';
 import { resolveConfig, type ResolvedConfig } from '../../config/resolve.ts';
 import { HaloError } from '../../core/failure/errors.ts';
@@ -15,6 +17,8 @@ import { inspectRepo, readFileAt, type RepoInfo } from '../../git/repository/ins
 import type { ShownSetting } from '../operations/schemas.ts';
 import { DEFAULT_ORIGIN, type Setting } from '../../config/settings.ts';
 import { findCredentials } from '../../core/text/address-credentials.ts';
+import { isInside } from '../../lib/fs.ts';
+import { CONFIG_PARTS, type ReadPart } from '../joined.ts';
 
 interface ConfigQuery {
   host: Host;
@@ -31,7 +35,7 @@ interface ConfigQuery {
 /** The settings that a run of this repository would have. Throws CONFIG_INVALID, USAGE. */
 export async function readConfig({ host, folder, profile, set, request, file }: ConfigQuery): Promise<ResolvedConfig> {
   return resolveConfig({
-    home: await readConfigFile(join(host.home, 'config.toml')),
+    ...(await readHomeFiles(host.home)),
     repo: file ?? (await findFileOf(folder)),
     profile,
     env: processEnv(),
@@ -62,13 +66,29 @@ export async function findConfigFile(
   facts: Pick<RepoInfo, 'root' | 'gitDir' | 'head'> | { root: string },
 ): Promise<ConfigFile | undefined> {
   const isBare = 'gitDir' in facts && facts.gitDir === facts.root;
-  return isBare ? readConfigAt(facts.gitDir, facts.head, facts.root) : findRepoConfig(facts.root);
+  if (isBare) return readConfigAt(facts.gitDir, facts.head, facts.root);
+  const { root } = facts;
+  return withParts(await findRepoConfig(root), async (path, maxBytes) => {
+    const file = join(root, path);
+    const text = await readConfigText(file, maxBytes);
+    if (text === undefined || (await isInside(root, file))) return text;
+    throw new HaloError('CONFIG_INVALID', `${file} is a link that leads out of the repository.`, {
+      hint: 'Replace the link with the file itself.',
+    });
+  });
+}
+
+async function withParts(file: ConfigFile | undefined, read: ReadPart): Promise<ConfigFile | undefined> {
+  let whole = file;
+  for (const join of CONFIG_PARTS) whole &&= await join(whole, read);
+  return whole;
 }
 
 /** `halo.toml` in a commit; messages name the repository `source`. Throws CONFIG_INVALID. */
 export async function readConfigAt(gitDir: string, commit: string, source: string): Promise<ConfigFile | undefined> {
   const text = await readFileAt({ gitDir, commit, path: 'halo.toml', maxBytes: MAX_CONFIG_BYTES });
-  return text === undefined ? undefined : parseConfigFile(`${source}:halo.toml`, text);
+  const file = text === undefined ? undefined : parseConfigFile(`${source}:halo.toml`, text);
+  return withParts(file, (path, maxBytes) => readFileAt({ gitDir, commit, path, maxBytes }));
 }
 
 /** A repository without commits has a configuration, but no facts yet. */

@@ -1,3 +1,4 @@
+import { defined } from '../../lib/guards.ts';
 import { createHash, randomBytes } from 'node:crypto';
 import { mayUseRepository, type User } from '../../core/access/access.ts';
 import type { RunFacts } from '../../core/listing/run-facts.ts';
@@ -187,7 +188,7 @@ export class RunTable {
       if (known?.bytes === bytes) return known;
       const state = await this.#store.readState(runId).catch(() => undefined);
       if (state === undefined) return undefined;
-      const run = { ...state, ...(known?.run.heldBy !== undefined && { heldBy: known.run.heldBy }) };
+      const run = { ...state, ...defined({ heldBy: known?.run.heldBy, engines: known?.run.engines }) };
       return this.#keep(run, bytes);
     });
   }
@@ -203,13 +204,15 @@ export class RunTable {
     return entry;
   }
 
-  /** Limits of the fleet change without an event of the run that they delay. */
+  /** Limits of the fleet, and engines, change without an event of the run that they delay. */
   async #markHeld(runIds: readonly string[]): Promise<void> {
     const entries = runIds.flatMap((runId) => this.#entries.get(runId) ?? []);
-    const marked = await this.#limited.mark(entries.map(({ run }) => omit(run, 'heldBy')));
+    const marked = await this.#limited.mark(entries.map(({ run }) => omit(omit(run, 'heldBy'), 'engines')));
     marked.forEach((run, index) => {
       const entry = entries[index];
-      if (entry !== undefined && entry.run.heldBy !== run.heldBy) this.#keep(run, entry.bytes);
+      if (entry === undefined) return;
+      const isSame = entry.run.heldBy === run.heldBy && String(entry.run.engines) === String(run.engines);
+      if (!isSame) this.#keep(run, entry.bytes);
     });
   }
 

@@ -1,5 +1,6 @@
 import { HaloError } from '../../core/failure/errors.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
+import { noteDrained } from '../../store/drained-engines.ts';
 import { AccessLog } from '../../store/access/access-log.ts';
 import type { OperationContext } from '../operations/operation.ts';
 import type { WorkerView } from '../operations/schemas.ts';
@@ -28,6 +29,8 @@ export async function setDraining(
         hint: 'Run `halo worker ls`, and try again when it shows the stories of the worker.',
       },
     );
+  // A person who resumes a worker of a drained engine means the engine.
+  if (!draining && worker.engine !== undefined) await noteDrained(context.host.home, worker.engine, false);
   if (worker.draining !== draining)
     await new AccessLog(context.host.home).append({
       at: new Date().toISOString(),

@@ -1,4 +1,5 @@
 import type { SnapshotView } from '../operations/schemas.ts';
+import { LOCAL_ENGINE } from '../../core/engine/engine-address.ts';
 import { MIRROR_DIGEST } from '../../core/failure/breaker.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { openDockerEngine } from '../../sandbox/docker/engine.ts';
@@ -22,7 +23,7 @@ export async function removeSnapshots(home: string, keys: string[]): Promise<{ r
   const engine = openDockerEngine();
   const [removed, inUse]: [string[], string[]] = [[], []];
   for (const each of wanted) {
-    const isRemoved = await removeSnapshot({ snapshots, engine }, each);
+    const isRemoved = await removeSnapshot({ snapshots, engine, engineName: LOCAL_ENGINE }, each);
     (isRemoved ? removed : inUse).push(each.record.key);
   }
   return { removed, inUse };
@@ -43,6 +44,7 @@ function toView({ mirror, record, onlyRun, usedAt }: StoredSnapshot): SnapshotVi
   const shared = {
     key,
     repo: mirror.replace(MIRROR_DIGEST, ''),
+    engine: record.engine?.name ?? null,
     setup,
     onlyRun: onlyRun ?? null,
     createdAt,

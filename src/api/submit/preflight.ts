@@ -5,12 +5,16 @@ import { readSecret, type Env } from '../../config/environment/host.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { HALO_IMAGE } from '../../sandbox/docker/image/image-recipe.ts';
 import type { SandboxEngine } from '../../sandbox/sandbox.ts';
+import { SERVICES } from '../../worker/joined.ts';
 
 /** Checks before a run is created that this machine can execute it. Throws what is missing. */
 export async function assertMachineReady(engine: SandboxEngine, env: Env, config: Config): Promise<void> {
-  const images = [...new Set([HALO_IMAGE, config.image])];
-  const ids = await Promise.all(images.map((image) => engine.imageId(image)));
-  const image = images.find((_, at) => ids[at] === undefined);
+  const services = SERVICES.images(config);
+  const images = [...new Set([HALO_IMAGE, config.image, ...services])];
+  const found = await Promise.all(
+    images.map((image) => (services.includes(image) ? engine.describeImage(image) : engine.imageId(image))),
+  );
+  const image = images.find((_, at) => found[at] === undefined);
   if (image !== undefined) {
     const own = image === HALO_IMAGE;
     throw new HaloError('IMAGE_MISSING', `The image ${image} is not on this machine.`, {

@@ -1,7 +1,8 @@
 import { realpath } from 'node:fs/promises';
-import { isAbsolute, join, relative, sep } from 'node:path';
+import { isAbsolute, relative, sep } from 'node:path';
 import type { Config, Settings } from '../../config/config.ts';
-import { readConfigFile, type ConfigFile } from '../../config/load/config-file.ts';
+import type { ConfigFile } from '../../config/load/config-file.ts';
+import { readHomeFiles } from '../../config/load/home-files.ts';
 import { resolveConfig } from '../../config/resolve.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { RunRepo } from '../../core/journal/run-created.ts';
@@ -53,10 +54,10 @@ export async function resolveSubmission(
   }: { request: SubmitOptions; source: string; prd: PrdFile; needsGates?: boolean },
 ): Promise<ResolvedSubmission> {
   const { home } = context.host;
-  const own = await readConfigFile(join(home, 'config.toml'));
+  const own = await readHomeFiles(home);
   const remote = request.remote === true;
   const asked: RequestedRepo = remote
-    ? await resolveRequestedRepo(source, resolveConfig({ home: own, cwd: '/' }).server)
+    ? await resolveRequestedRepo(source, resolveConfig({ ...own, cwd: '/' }).server)
     : { source };
   // Before an address is contacted, and before an error reveals whether a path exists.
   context.assertMayUse?.(isUrl(asked.source) ? asked.source : await realpath(asked.source).catch(() => asked.source));
@@ -69,7 +70,7 @@ export async function resolveSubmission(
   context.assertMayUse?.(inspected.repo.source);
   if (places !== undefined) await assertUnchanged(inspected, places);
   const { config: resolved, ignored } = resolveConfig({
-    home: own,
+    ...own,
     repo: inspected.file,
     profile: request.profile,
     env: context.env,
@@ -86,11 +87,13 @@ export async function resolveSubmission(
   const root = away ? undefined : inspected.repo.source;
   const { settings } = inspected;
   const guarded = await findGuarded({ root, gitDir, commit, prd, config, remote, settings });
+  guarded.push(...(inspected.file?.parts ?? []));
   const repo = { ...inspected.repo, ...(guarded.length > 0 && { guarded }), ...(places && { places }) };
   const warnings = [
     ...(trusting ? [warnOfTrust(inspected.repo.source, config)] : []),
     ...warnOfIgnored(ignored),
     ...warnOfNetwork(config),
+    ...(inspected.file?.notes ?? []),
     ...inspected.warnings,
   ];
   return { repo, from: inspected.from, access: inspected.access, config, warnings };
@@ -114,7 +117,15 @@ async function assertUnchanged({ repo: { source }, from }: InspectedSource, plac
 function toDryConfig(config: Config): Config {
   const land = { ...config.land, mode: 'branch' as const };
   const approval = { ...config.approval, mode: 'never' as const };
-  return { ...config, setup: [], gates: [], land, approval, prd: { ...config.prd, writeBack: false } };
+  return {
+    ...config,
+    engine: { labels: [] },
+    setup: [],
+    gates: [],
+    land,
+    approval,
+    prd: { ...config.prd, writeBack: false },
+  };
 }
 
 /** The configuration of a run in which the report of the agent decides. */

@@ -15,6 +15,8 @@ import type { StoryQueue } from '../../queue/queue.ts';
 import { withIntactMirror } from '../../worker/repository/with-intact-mirror.ts';
 import { nextJobs } from '../../worker/run/next-jobs.ts';
 import type { BatchRequest, SubmitOptions, Submitted, SubmitRequest } from '../operations/schemas.ts';
+import { readEngines } from '../../config/host-rules.ts';
+import { assertEngine } from './assert-engine.ts';
 import { requireUsablePrompts } from '../prompts/usable-prompts.ts';
 import { submitOnce } from './idempotent-submit.ts';
 import { resolveSubmission, type ResolvedSubmission } from './resolve-submission.ts';
@@ -72,6 +74,7 @@ async function submitMembers(
   );
   const batch = planned.length === 1 ? undefined : newRunId(new Date(), randomBytes);
   const owner = await context.ownerId();
+  await assertEngines(context, planned, { options, here: owner !== undefined });
   const submitted = planned.map(({ runId, run }, index): Submitted => {
     const { repo, config } = run;
     const shown = { runId, repo: repo.source, parallel: config.run.parallel, warnings: warnings[index] ?? [] };
@@ -127,6 +130,23 @@ async function assertOneBase(
       },
     );
   }
+}
+
+/** Throws CONFIG_INVALID for a run with open stories that no engine may run. */
+async function assertEngines(
+  { host, user }: SubmitContext,
+  planned: readonly PlannedMember[],
+  { options, here }: { options: SubmitOptions; here: boolean },
+): Promise<void> {
+  const engines = await readEngines(host.home);
+  for (const { member, run } of planned)
+    if (hasOpenStory(member.parsed, options.stories))
+      assertEngine({ user: options.user ?? user, repo: run.repo, ...engineLabelsOf(run) }, { engines, here });
+}
+
+function engineLabelsOf({ config }: ResolvedSubmission): Pick<RunCreated, 'engineLabels'> {
+  const { labels } = config.engine;
+  return labels.length === 0 ? {} : { engineLabels: labels };
 }
 
 async function fetchBase(home: string, { repo, from, access }: ResolvedSubmission): Promise<void> {
@@ -262,9 +282,10 @@ function ownsPrd({ member, place }: PlannedMember, planned: readonly PlannedMemb
 }
 
 function runCreated(
-  { member, runId, run: { repo, config }, place: prd }: PlannedMember,
+  { member, runId, run, place: prd }: PlannedMember,
   { options, after, batch, owner, runIds, place }: Shared & { runIds: ReadonlyMap<string, string>; place: number },
 ): Omit<RunCreated, 'user'> {
+  const { repo, config } = run;
   const needs = [...after, ...member.deps.flatMap((name) => runIds.get(name) ?? [])];
   return {
     type: 'run.created',
@@ -280,6 +301,7 @@ function runCreated(
     ...(options.dryRun && { dry: true as const, ...defined({ planning: options.planning }) }),
     agent: config.agent,
     priority: member.priority,
+    ...engineLabelsOf(run),
     ...defined({ owner }),
     ...(needs.length > 0 && { after: needs }),
     ...(batch !== undefined && { batch: { id: batch, name: member.name, place } }),

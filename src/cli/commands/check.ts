@@ -92,8 +92,13 @@ function progressPrinter(cli: Cli): (event: CheckBegun | CheckEvent) => Promise<
         const rest = output.end();
         const word = event.fault === undefined ? cli.paint('good', 'ok') : cli.paint('bad', 'FAILED');
         const undone = event.restored === undefined ? '' : `  (before it, halo ${describeRestored(event.restored)})`;
+        const before = (event.prepared ?? []).map(
+          ({ service, ms }) => `  (${service} prepared in ${formatElapsed(ms)})`,
+        );
         const newLine = rest === '' || rest.endsWith('\n') ? '' : '\n';
-        return cli.write(`${rest}${newLine}`).then(() => row('', `${word}  ${formatElapsed(event.ms)}${undone}`));
+        return cli
+          .write(`${rest}${newLine}`)
+          .then(() => row('', `${word}  ${formatElapsed(event.ms)}${before.join('')}${undone}`));
       }
     }
   };

@@ -1,3 +1,4 @@
+import { formatSize } from '../../lib/units.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
 
@@ -18,11 +19,33 @@ export const define: Define = (command, cli) => {
     .option('--server', 'build halo-server instead, the image of the services in compose.yaml')
     .addHelpText('after', BUILD_HELP)
     .action((flags: Flags) => build(flags, cli));
+  command
+    .command('push <engine> [image]')
+    .summary('send an image of this machine to another engine')
+    .description(
+      'Sends the image halo-sandbox, or another one, to an engine of config.toml, unless it has the same one. Compares afterwards.',
+    )
+    .addHelpText('after', PUSH_HELP)
+    .action((engine: string, image: string | undefined) => push(engine, image, cli));
 };
 
 const HELP = `
 Examples:
   halo image build
+  halo image push build-2
+
+See also: halo doctor`;
+
+const PUSH_HELP = `
+Examples:
+  halo image push build-2
+  halo image push build-2 shop-sandbox
+
+The digest of what the image contains is written to stdout, progress to stderr.
+With a registry, \`docker pull NAME@sha256:…\` on each engine does the same.
+
+Exit codes:
+  0 the engine has the image    5 an engine or the image is missing
 
 See also: halo doctor`;
 
@@ -39,7 +62,27 @@ Exit codes:
 
 See also: halo doctor`;
 
+/** Between two lines. */
+const PROGRESS_MS = 2_000;
+
 async function build(flags: Flags, cli: Cli): Promise<void> {
   const log = (line: string) => void cli.note(cli.paintErr('quiet', safeLine(line)));
   await cli.print(await cli.services.buildImage({ force: flags.force === true, server: flags.server === true, log }));
+}
+
+async function push(engine: string, image = 'halo-sandbox', cli: Cli): Promise<void> {
+  const note = (line: string) => cli.note(cli.paintErr('quiet', line));
+  const progress = { saidAt: performance.now() };
+  const onProgress = (sent: number, size: number) => {
+    const now = performance.now();
+    if (now - progress.saidAt < PROGRESS_MS) return;
+    progress.saidAt = now;
+    void note(`sent ${formatSize(sent)} of about ${formatSize(size)}`);
+  };
+  const { content, bytes } = await cli.services.pushImage({ engine, image, onProgress });
+  const name = safeLine(image, 200);
+  await note(
+    bytes === 0 ? `${engine} already has this ${name}` : `${engine} has stored ${name} (${formatSize(bytes)} sent)`,
+  );
+  await cli.print(content);
 }

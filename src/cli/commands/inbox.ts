@@ -1,8 +1,7 @@
-import type { BreakerView } from '../../api/operations/schemas.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { commandOf } from '../../core/run/next-steps.ts';
-import { INBOX_KINDS, inboxContent, inboxItems, inboxStep, sharedBreakerItem } from '../../view/inbox.ts';
+import { INBOX_KINDS, inboxContent, inboxItems, inboxStep, outageItem, sharedBreakerItem } from '../../view/inbox.ts';
 import type { Cli, Define } from '../cli.ts';
 import { table, terminalColumns, type Cell } from '../output/table.ts';
 
@@ -37,11 +36,16 @@ interface Waiting {
 }
 
 async function show({ json }: { json?: true }, cli: Cli): Promise<void> {
-  const [runs, breakers] = await cli.withOperations(async (operations) => [
+  const [runs, breakers, outages] = await cli.withOperations(async (operations) => [
     (await operations.listRuns({ ended: MAX_ENDED })).runs,
     (await operations.listBreakers({ shared: true })).breakers,
+    (await operations.listWorkers()).outages,
   ]);
-  const waiting = [...runs.flatMap((run) => waitingIn(run, runs)), ...breakers.map(waitingBreaker)];
+  const shared = [...breakers.map(sharedBreakerItem), ...outages.map(outageItem)];
+  const waiting: Waiting[] = [
+    ...runs.flatMap((run) => waitingIn(run, runs)),
+    ...shared.map(({ command, ...item }) => ({ ...item, next: command })),
+  ];
   if (json) return cli.printJson(waiting);
   if (waiting.length === 0) return cli.note('Nothing waits for you.');
   const heading = ['WHAT', 'RUN', 'STORY', 'TEXT', 'NEXT'].map((text) => ({ text }));
@@ -61,9 +65,4 @@ function waitingIn(run: ListedRun, runs: readonly ListedRun[]): Waiting[] {
     ...(item.story && { story: item.story.id }),
     next: commandOf(inboxStep(item, run)),
   }));
-}
-
-function waitingBreaker(breaker: BreakerView): Waiting {
-  const { command, ...item } = sharedBreakerItem(breaker);
-  return { ...item, next: command };
 }

@@ -21,7 +21,7 @@ interface Flags {
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Writes a commented halo.toml to the repository. Setup and gates are detected from its files (package.json, pyproject.toml, Cargo.toml, go.mod, Makefile and others) and compared with the workflows in .github/workflows. At a terminal, asks for agent, setup and gates first; Enter keeps what was detected. Settings, specifications and tasks of hank (.hankrc, .hank, .ralph) are imported, and a project of swanson (.swanson, prds) is configured as swanson works. Try the result with `halo check`.',
+      'Writes a commented halo.toml to the repository. Setup and gates are detected from its files (package.json, pyproject.toml, Cargo.toml, go.mod, Makefile and others) and compared with the workflows in .github/workflows, services such as databases from workflows, GitLab CI, a compose file and dependencies. At a terminal, asks first; Enter keeps what was detected. Settings, specifications and tasks of hank (.hankrc, .hank, .ralph) are imported, and a project of swanson (.swanson, prds) is configured as swanson works. Try the result with `halo check`.',
     )
     .option('--repo <path>', 'the repository', '.')
     .option('--force', 'overwrite an existing configuration')
@@ -31,7 +31,7 @@ export const define: Define = (command, cli) => {
     .option('-q, --quiet', 'ask nothing, and print only errors')
     .option(
       '--json',
-      'ask nothing, and print as JSON: success, project_name, project_type, files_created, tasks_imported, agent, setup, gates, registries, hosts, imported, warnings, prd, queue',
+      'ask nothing, and print as JSON: success, project_name, project_type, files_created, tasks_imported, agent, setup, gates, registries, hosts, services, imported, warnings, prd, queue',
     )
     .addHelpText('after', HELP)
     .action((flags: Flags) => init(flags, cli));
@@ -72,6 +72,10 @@ async function init(flags: Flags, cli: Cli): Promise<void> {
     ...setup.map((command) => ['setup', command]),
     ...gates.map((command) => ['gate', `${command}${sourceText(sources[command])}`]),
     ...(reached.length === 0 ? [] : [['network', `${reached.join(', ')}  (only setup may read from there)`]]),
+    ...made.found.map(({ what, why, isHint }) => [
+      'service',
+      `${what} (${why})${isHint === true ? ', as a comment' : ''}`,
+    ]),
     ...made.imported.map((line) => ['import', line]),
   ];
   await cli.print(`${cli.paint('good', 'wrote'.padEnd(7))}  ${path}`);
@@ -108,6 +112,7 @@ function toJson(made: Initialised): unknown {
     gates: made.gates,
     registries: made.registries,
     hosts: made.hosts,
+    services: made.found.filter(({ isHint }) => isHint !== true).map(({ what }) => what),
     imported: made.imported,
     warnings: made.warnings,
     prd: made.prd ?? null,
@@ -131,6 +136,9 @@ async function askInitChoices(proposal: InitProposal, cli: Cli): Promise<InitCho
   const agent = await askAgent(proposal.agent, cli);
   const setup = await askCommands('Setup, which installs dependencies', proposal.setup, cli);
   const gates = await askCommands('Gates, which must pass before a story lands', proposal.gates, cli);
+  const used = proposal.found.filter(({ isHint }) => isHint !== true);
+  for (const { what, why } of used) await cli.note(`Service ${safeLine(what, 200)} (${safeLine(why, 200)})`);
+  const useFound = used.length === 0 || (await askYes('Use these services?', cli));
   const { config, prompt, specs, tasks, swanson } = imports;
   const ofSwanson = swanson === undefined ? undefined : 'swanson';
   const sources = [config?.path, prompt, ...specs, ofSwanson].flatMap((path) => path ?? []);
@@ -140,7 +148,7 @@ async function askInitChoices(proposal: InitProposal, cli: Cli): Promise<InitCho
   const importTasks =
     proposal.importTasks &&
     (tasks === undefined || (await askYes(`Import ${tasks.open} open tasks of ${tasks.path} as the PRD main?`, cli)));
-  return { agent, setup, gates, importConfig, importTasks };
+  return { agent, setup, gates, useFound, importConfig, importTasks };
 }
 
 async function askAgent(preset: string, cli: Cli): Promise<string> {

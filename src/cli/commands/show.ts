@@ -1,6 +1,7 @@
 import { prunedText } from '../../core/run/pruned.ts';
 import { storyOf } from '../../core/run/state.ts';
 import { movedText } from '../../view/facts.ts';
+import { whyRunWaits } from '../../view/waiting.ts';
 import type { Cli, Define } from '../cli.ts';
 import { RUN_ARGUMENT } from '../options/resolve-run.ts';
 import { readReview, reviewText } from '../output/review-text.ts';
@@ -37,12 +38,13 @@ async function show(
   { story, json }: { story: string | undefined; json?: true },
   cli: Cli,
 ): Promise<void> {
-  const { id, reviewed, pruned, moved } = await cli.withRun(runId, async (operations, id) => {
+  const { id, reviewed, waits, pruned, moved } = await cli.withRun(runId, async (operations, id) => {
     const wanted = story === undefined ? undefined : (review: { id: string }) => review.id === story;
     const reviewed = await readReview(operations, id, wanted);
-    const { state, moved } = await operations.getRun({ runId: id });
+    const view = await operations.getRun({ runId: id });
+    const { state, moved } = view;
     if (reviewed.length === 0 && story !== undefined) storyOf(state, story);
-    return { id: state.runId, reviewed, pruned: state.pruned, moved };
+    return { id: state.runId, reviewed, waits: whyRunWaits(view), pruned: state.pruned, moved };
   });
   if (json) {
     const stories = reviewed.map(({ review, files, doubts }) => ({ ...review, files: files ?? null, doubts }));
@@ -51,6 +53,7 @@ async function show(
   const width = cli.terminal.shown ? (cli.screen.columns ?? 80) - 1 : 120;
   const parts = reviewed.map((each) => reviewText(each, { paint: cli.paint, width }));
   await cli.print(...parts.flatMap((lines, index) => (index === 0 ? lines : ['', ...lines])));
+  for (const why of waits) await cli.print(`${cli.paint('warn', '!')} waiting: ${why}`);
   if (moved !== undefined)
     await cli.note(`${cli.paintErr('warn', '!')} ${movedText(moved)} Merge it: git merge halo/${id}`);
   if (pruned !== undefined) await cli.note(prunedText({ runId: id, pruned }));

@@ -2,6 +2,7 @@ import { ageText } from '../../view/ages.ts';
 import { resolve } from 'node:path';
 import { exitCodeOf } from '../../core/failure/stop-reason.ts';
 import { openSafeStream } from '../../core/text/safe-stream.ts';
+import { LOCAL_ENGINE } from '../../core/engine/engine-address.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { formatSize } from '../../lib/units.ts';
@@ -89,11 +90,14 @@ async function list({ json }: { json?: true }, cli: Cli): Promise<void> {
   const { snapshots } = await cli.withOperations((operations) => operations.listSnapshots());
   if (json) return cli.printJson(snapshots);
   if (snapshots.length === 0) return cli.note('There are no snapshots.');
-  const heading = ['KEY', 'REPOSITORY', 'SIZE', 'FILES', 'USED', 'SETUP'].map((text) => ({ text }));
+  const several = snapshots.some(({ engine }) => engine !== null && engine !== LOCAL_ENGINE);
+  const columns = ['KEY', 'REPOSITORY', ...(several ? ['ENGINE'] : []), 'SIZE', 'FILES', 'USED', 'SETUP'];
+  const heading = columns.map((text) => ({ text }));
   const now = new Date().toISOString();
-  const rows = snapshots.map(({ key, repo, state, bytes, files, usedAt, setup, reason }): Cell[] => [
+  const rows = snapshots.map(({ key, repo, engine, state, bytes, files, usedAt, setup, reason }): Cell[] => [
     { text: key.slice(0, KEY_LENGTH), tone: 'strong' },
     { text: safeLine(repo) },
+    ...(several ? [{ text: safeLine(engine ?? '-') }] : []),
     { text: state === 'ready' ? formatSize(bytes) : '-' },
     { text: state === 'ready' ? String(files) : '-' },
     { text: ageText(usedAt, now) },

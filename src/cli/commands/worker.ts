@@ -5,16 +5,29 @@ import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
 import { table, terminalColumns, type Cell } from '../output/table.ts';
 import { parseCount, untilStopped } from '../run/run-until-signal.ts';
-import { drainText } from '../../view/run-words.ts';
+import { closedText } from '../../view/run-words.ts';
+
+interface Flags {
+  concurrency?: number;
+  engine?: string;
+  /** Started by `halo up`. */
+  attached?: true;
+}
 
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Executes queued runs until it is stopped: several runs in parallel, and the stories of one run in order, unless `run.parallel` allows more. You can start any number of workers, on one machine or on several that share HALO_REDIS_URL and HALO_HOME.',
+      'Executes queued runs until it is stopped: several runs in parallel, and the stories of one run in order, unless `run.parallel` allows more. You can start any number of workers on one machine; their sandboxes may run on engines of other machines.',
     )
-    .option('--concurrency <n>', 'number of stories to run in parallel', parseCount, 2)
+    .option(
+      '--concurrency <n>',
+      'number of stories to run in parallel (default: the slots of the engine, or 2)',
+      parseCount,
+    )
+    .option('--engine <name>', 'run sandboxes on this engine of [[engines]], and take only stories for it')
+    .option('--attached', 'log to <HALO_HOME>/worker.log, and end with the process that started it')
     .addHelpText('after', HELP)
-    .action((flags: { concurrency: number }) => work(flags.concurrency, cli));
+    .action((flags: Flags) => work(flags, cli));
   command
     .command('ls')
     .summary('list running workers')
@@ -48,11 +61,12 @@ const HELP = `
 Examples:
   halo worker
   halo worker --concurrency 4
+  halo worker --engine build-2
 
 Logs JSON lines to stderr. Ctrl-C shuts down cleanly; a second Ctrl-C exits immediately.
 
 Exit codes:
-  0 stopped    5 Docker, Redis or git is missing
+  0 stopped    5 Docker, Redis or git is missing    6 no such engine is configured
 
 See also: halo submit, halo up, halo doctor`;
 
@@ -84,10 +98,14 @@ ${EXIT_CODES}
 
 See also: halo worker ls, halo worker drain`;
 
-async function work(concurrency: number, cli: Cli): Promise<void> {
-  const stopped = untilStopped(cli);
-  const worker = await cli.services.startWorker({ concurrency, log: 'stderr' });
-  await cli.note(`running up to ${concurrency} ${concurrency === 1 ? 'story' : 'stories'} in parallel`);
+async function work({ concurrency: asked, engine, attached }: Flags, cli: Cli): Promise<void> {
+  const ended = new Promise<void>((resolve) => attached && cli.onParentEnd(resolve));
+  const stopped = Promise.race([untilStopped(cli), ended]);
+  const log = attached ? 'file' : 'stderr';
+  const worker = await cli.services.startWorker({ concurrency: asked, engine, log });
+  const { concurrency } = worker;
+  const where = engine === undefined ? '' : ` on the engine ${safeLine(engine)}`;
+  await cli.note(`running up to ${concurrency} ${concurrency === 1 ? 'story' : 'stories'} in parallel${where}`);
   await stopped;
   await worker.close();
 }
@@ -96,7 +114,7 @@ async function list({ json }: { json?: true }, cli: Cli): Promise<void> {
   const { workers } = await cli.withOperations((operations) => operations.listWorkers());
   if (json) return cli.printJson(workers);
   if (workers.length === 0) return cli.note('No worker is running. Start one with `halo worker`.');
-  const heading = ['WORKER', 'HOST', 'PID', 'STORIES', 'VERSION', 'UP', 'LAST CONTACT', 'STATE'];
+  const heading = ['WORKER', 'ENGINE', 'HOST', 'PID', 'STORIES', 'VERSION', 'UP', 'LAST CONTACT', 'STATE'];
   const now = new Date().toISOString();
   const rows = workers.map((worker) => rowOf(worker, now));
   const cells = [heading.map((text) => ({ text })), ...rows];
@@ -104,9 +122,10 @@ async function list({ json }: { json?: true }, cli: Cli): Promise<void> {
 }
 
 function rowOf(worker: WorkerView, now: string): Cell[] {
-  const { id, host, pid, slots, busy = 0, version, since, seen } = worker;
+  const { id, engine, host, pid, slots, busy = 0, version, since, seen } = worker;
   return [
     { text: safeLine(id), tone: 'strong' },
+    { text: safeLine(engine ?? '-') },
     { text: safeLine(host) },
     { text: String(pid) },
     { text: slots === undefined ? '-' : `${busy}/${slots}` },
@@ -118,7 +137,8 @@ function rowOf(worker: WorkerView, now: string): Cell[] {
 }
 
 function stateOf(worker: WorkerView): Cell {
-  if (worker.draining) return { text: drainText(worker), tone: 'warn' };
+  const closed = closedText(worker);
+  if (closed !== undefined) return { text: closed, tone: 'warn' };
   if (worker.slots === undefined) return { text: 'not known to the queue', tone: 'warn' };
   return { text: worker.takes === 'own' ? 'takes its own run' : 'takes stories' };
 }

@@ -252,10 +252,10 @@ export async function printControlResult(
 
 /** Prints a note if the run could continue but no worker is running. */
 export async function noteIfNoWorker(
-  { state, ...takers }: Pick<RunView, 'state' | 'workers' | 'draining'>,
+  { state, ...takers }: Pick<RunView, 'state' | 'workers' | 'draining' | 'away' | 'engines'>,
   cli: Cli,
 ): Promise<void> {
-  const missing = canContinue(state) ? missingWorker(takers) : undefined;
+  const missing = canContinue(state) ? missingWorker({ state, ...takers }) : undefined;
   if (missing === undefined) return;
   const isHere = (await cli.services.readHost()).apiUrl === undefined;
   const alone = isHere ? `, or continue here: \`halo run --resume ${state.runId}\`` : '';

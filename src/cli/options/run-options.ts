@@ -17,8 +17,10 @@ export interface SettingFlags {
 
 /** Adds the options that change settings: --agent, --profile, -c. */
 export function addSettingOptions(command: Command): Command {
+  // These are offered; halo.toml may name others.
+  const agent = new Option('--agent <name>', 'the agent to use').choices(AGENT_IDS).argParser(String);
   return command
-    .addOption(new Option('--agent <name>', 'the agent to use').choices(AGENT_IDS))
+    .addOption(agent)
     .option('--profile <name>', 'use [profiles.<name>] of the configuration')
     .option('-c, --config <key=value>', 'override one setting, e.g. -c retry.attempts=1 (repeatable)', collect);
 }

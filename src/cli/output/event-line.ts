@@ -1,3 +1,5 @@
+import { LOCAL_ENGINE, localEngine } from '../../core/engine/engine-address.ts';
+import type { EngineIdentity } from '../../core/engine/engine-identity.ts';
 import { formatUsd } from '../../core/budget.ts';
 import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import type { FallbackModel } from '../../core/failure/model-use.ts';
@@ -8,6 +10,7 @@ import { needsPerson, type RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { describeEvent } from '../../core/transcript/transcript.ts';
 import type { Paint } from '../../core/transcript/transcript-line.ts';
+import { projectName } from '../../view/run-words.ts';
 
 const MAX_TEXT_LENGTH = 200;
 const LABELS: Partial<Record<JournalEvent['type'], string>> = {
@@ -21,7 +24,7 @@ export function eventLine(event: JournalEvent, state: RunState, paint: Paint): s
   const said = textOf(event, state);
   if (said === undefined) return undefined;
   const time = new Date(event.at).toTimeString().slice(0, 8);
-  const run = `${safeLine(state.project, 24)} ${state.runId}`.trim();
+  const run = `${projectName({ ...state, project: '' })} ${state.runId}`;
   return `${paint('quiet', `${time}  ${run}`)}  ${paint(said.tone, said.text)}`;
 }
 
@@ -70,9 +73,15 @@ function textOf(
     }
     case 'story.started':
       if (event.workerDied)
-        return { tone: 'warn', text: `${safeLine(event.story, 40)} restarted because its worker died` };
+        return {
+          tone: 'warn',
+          text: `${safeLine(event.story, 40)} restarted${engineText(event.engine)} because its worker died`,
+        };
       if (event.attempt !== 1 && event.fallback === undefined) return undefined;
-      return { tone: 'plain', text: `${safeLine(event.story, 40)} started${fallbackText(event.fallback)}` };
+      return {
+        tone: 'plain',
+        text: `${safeLine(event.story, 40)} started${engineText(event.engine)}${fallbackText(event.fallback)}`,
+      };
     default: {
       if (!eventIs(event, 'operator')) return undefined;
       const [line] = describeEvent(event);
@@ -82,6 +91,10 @@ function textOf(
       return { tone: 'warn', text: safeLine(text, MAX_TEXT_LENGTH) };
     }
   }
+}
+
+function engineText({ name }: Pick<EngineIdentity, 'name'> = localEngine): string {
+  return name === LOCAL_ENGINE ? '' : ` on ${safeLine(name, 64)}`;
 }
 
 function fallbackText(fallback: FallbackModel | undefined): string {

@@ -13,7 +13,7 @@ import { Page } from '../../tui/terminal.ts';
 import type { Cli } from '../cli.ts';
 import { stoppable } from '../run/run-until-signal.ts';
 import { table, terminalColumns, type Cell } from './table.ts';
-import { outcomeFacts, runFacts, storyFacts } from '../../view/facts.ts';
+import { listedFacts, outcomeFacts, runFacts } from '../../view/facts.ts';
 import { runWords } from '../../view/run-words.ts';
 import { storyFigures, storyWords } from '../../view/story-words.ts';
 import { whyStoryWaits } from '../../view/waiting.ts';
@@ -66,8 +66,8 @@ function wrapFact(line: string, cli: Cli): string[] {
 }
 
 /** The state in `halo ls`, with details. */
-function stateFact({ state, heldBy }: Pick<RunView, 'state' | 'heldBy'>, paint: Paint): string {
-  const { tone, text } = runWords({ ...state, ...defined({ heldBy }) });
+function stateFact({ state, heldBy, engines }: Pick<RunView, 'state' | 'heldBy' | 'engines'>, paint: Paint): string {
+  const { tone, text } = runWords({ ...state, ...defined({ heldBy, engines }) });
   const word = paint(tone, text);
   return state.detail === undefined ? word : `${word}  ${safeLine(state.detail, MAX_TEXT_LENGTH)}`;
 }
@@ -78,7 +78,7 @@ function factLines(run: RunState, paint: Paint): string[] {
   const lines = run.stories.flatMap((story) => {
     const asks = needsPerson(story) && story.held === undefined ? outcomeFacts(story) : [];
     const unsaid = asks.filter(({ kind }) => story !== said || kind !== 'asks');
-    return [...storyFacts(story), ...unsaid].map(
+    return [...listedFacts(story), ...unsaid].map(
       ({ label, value, tone = 'plain' }) => `${paint(tone, label.padEnd(8))} ${safeLine(story.id)}: ${value}`,
     );
   });

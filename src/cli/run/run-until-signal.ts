@@ -40,10 +40,19 @@ export async function stoppable<T>(
   }
 }
 
-/** Parses a positive whole number. Throws the message that commander shows. */
+/** Parses a whole number from 1 to 999. Throws the message that commander shows. */
 export function parseCount(text: string): number {
-  if (/^[1-9][0-9]{0,2}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('It must be a whole number from 1 to 999.');
+  return countFrom(1, text);
+}
+
+/** The same from 0. */
+export function parseCountOrNone(text: string): number {
+  return countFrom(0, text);
+}
+
+function countFrom(least: number, text: string): number {
+  if (/^(?:0|[1-9][0-9]{0,2})$/.test(text) && Number(text) >= least) return Number(text);
+  throw new InvalidArgumentError(`It must be a whole number from ${least} to 999.`);
 }
 
 /** The user's answer at the terminal, in lower case; undefined on Ctrl-C or end of input. */

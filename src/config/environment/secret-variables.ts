@@ -8,6 +8,9 @@ const NAMES =
 const MIN_SECRET_LENGTH = 8;
 const COMMON = /^(?:[A-Za-z]{1,15}|\d{1,11}|[./~].*|[a-z]+:\/\/[^@]*)$/s;
 
+/** What people use where a password keeps nothing secret. */
+const KNOWN = ['password', 'passwort', 'changeme', 'postgres', '12345678'];
+
 /** Returns the values of variables with secret-looking names, and the passwords in URLs. */
 export function findSecretValues(env: Env): string[] {
   return Object.entries(env).flatMap(([name, value]) => {
@@ -18,9 +21,12 @@ export function findSecretValues(env: Env): string[] {
   });
 }
 
+/** Undefined for a password that protects nothing: a well-known one, or a word that names something else in the URL. */
 function passwordIn(value: string): string | undefined {
-  const password = /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s:]*:([^/?#\s]+)@/i.exec(value)?.[1];
+  const [, before = '', password, after = ''] =
+    /^([a-z][a-z0-9+.-]*:\/\/[^/?#\s:]*):([^/?#\s]+)(@[^?#]*)/i.exec(value) ?? [];
   if (password === undefined) return undefined;
   const plain = tryDecodeComponent(password);
-  return plain.length < MIN_SECRET_LENGTH ? undefined : plain;
+  const words = [...KNOWN, ...`${before}${after}`.split(/[^A-Za-z0-9]+/).filter((word) => /^[a-z]{1,15}$/.test(word))];
+  return plain.length < MIN_SECRET_LENGTH || words.includes(plain.toLowerCase()) ? undefined : plain;
 }

@@ -9,6 +9,14 @@ export interface ConfigFile {
   path: string;
   text: string;
   table: Record<string, unknown>;
+  /** Settings that come from another file of the repository, by their key in `table`, and where they are in it. */
+  elsewhere?: ReadonlyMap<string, string>;
+  /** Those files, relative to the top of the repository. */
+  parts?: readonly { path: string; setting: string }[];
+  /** What these files say and halo does not use, one sentence each. */
+  notes?: readonly string[];
+  /** Why such a file of a profile cannot be used, by the name of the profile, which only matters to those who choose it. */
+  unusable?: ReadonlyMap<string, HaloError>;
 }
 
 /** Size limit of a configuration file. */
@@ -63,9 +71,9 @@ async function readInside(root: string, path: string): Promise<ConfigFile | unde
 }
 
 /** The text of a configuration file; undefined if it does not exist. Throws CONFIG_INVALID. */
-export async function readConfigText(path: string): Promise<string | undefined> {
+export async function readConfigText(path: string, maxBytes = MAX_CONFIG_BYTES): Promise<string | undefined> {
   try {
-    return await readRegularText(path, MAX_CONFIG_BYTES);
+    return await readRegularText(path, maxBytes);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;

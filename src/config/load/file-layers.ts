@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
 import type { Right } from '../../core/access/access.ts';
 import { HaloError } from '../../core/failure/errors.ts';
+import type { ModelCatalog } from '../../core/model/catalog.ts';
 import { truncate } from '../../core/text/safe-text.ts';
 import { closeSentence, findClosest } from '../../core/text/did-you-mean.ts';
 import { CONFIG_KEYS, holdsText, variableOf } from '../keys.ts';
@@ -15,6 +16,7 @@ import { parse as parseToml } from 'smol-toml';
 interface FileLayers {
   base: Setting[];
   profiles: Map<string, Setting[]>;
+  unusable?: ConfigFile['unusable'];
 }
 
 /** HALO_* variables that are not settings of a run. */
@@ -25,12 +27,15 @@ function readFileLayers(file: ConfigFile, problems: string[]): FileLayers {
   const baseDir = dirname(file.path);
   const lineOf = indexTomlLines(file.text);
   const at = (key: string) => {
+    const elsewhere = [...(file.elsewhere ?? [])].find(([table]) => key === table || key.startsWith(`${table}.`));
+    if (elsewhere !== undefined) return elsewhere[1];
     const line = lineOf(key);
     return line === undefined ? file.path : `${file.path}:${line}`;
   };
   const { profiles: tables = {}, ...table } = file.table;
   const base = toSettings('', table, { originOf: at, baseDir, problems });
   const profiles = new Map<string, Setting[]>();
+  const { unusable } = file;
   if (!isRecord(tables)) {
     problems.push(`${at('profiles')}: profiles: must be a table`);
     return { base, profiles };
@@ -44,7 +49,7 @@ function readFileLayers(file: ConfigFile, problems: string[]): FileLayers {
     const originOf = (key: string) => `${at(`${prefix}.${key}`)} [${prefix}]`;
     profiles.set(name, toSettings('', profile, { originOf, baseDir, problems }));
   }
-  return { base, profiles };
+  return { base, profiles, unusable };
 }
 
 /** Reads settings from `HALO_*` variables; an empty one counts as unset. A probably misspelt one is a problem. */
@@ -96,6 +101,8 @@ function readLiteral(
 export interface ConfigSources {
   /** `<HALO_HOME>/config.toml` */
   home?: ConfigFile | undefined;
+  /** `<HALO_HOME>/models.json`; `unused`: nothing is computed with prices. */
+  models?: ModelCatalog | 'unused' | undefined;
   /** The repository's file. */
   repo?: ConfigFile | undefined;
   /** `--profile`; defaults to HALO_PROFILE. */
@@ -152,6 +159,8 @@ export function loadLayers(sources: ConfigSources): LoadedLayers {
 
 function pickProfile(files: (FileLayers & { trusted: boolean })[], name: string | undefined): ConfigLayer[] {
   if (name === undefined || name === '') return [];
+  const why = files.flatMap(({ unusable }) => unusable?.get(name) ?? [])[0];
+  if (why !== undefined) throw why;
   const chosen = files.map(({ profiles, trusted }) => ({ settings: profiles.get(name) ?? [], trusted }));
   if (files.some(({ profiles }) => profiles.has(name))) return chosen;
   const known = [...new Set(files.flatMap(({ profiles }) => [...profiles.keys()]))];

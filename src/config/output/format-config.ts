@@ -38,7 +38,7 @@ export function formatConfigJson(settings: readonly Setting[]): Record<string, {
 }
 
 /** Column width of values; the origin of a longer value is not aligned. */
-const WIDEST = 48;
+const WIDEST = 56;
 /** Values are truncated to this length, unless only one setting is shown. */
 const MAX_VALUE_LENGTH = 160;
 

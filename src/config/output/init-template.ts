@@ -1,5 +1,5 @@
 import { registriesOf } from '../../core/command-needs.ts';
-import type { Guess } from './guess/guess.ts';
+import type { Guess, GuessedSetting, GuessedSettings } from './guess/guess.ts';
 import { CONFIG_KEYS } from '../keys.ts';
 import { isForbiddenInRepository } from '../trust/trust.ts';
 
@@ -10,7 +10,11 @@ type ChosenSettings = ReadonlyMap<string, unknown>;
  * Renders `halo.toml` for `halo init`, with the values guessed from the repository and those that were chosen: only what is
  * specific to the repository, because the reference describes all settings.
  */
-export function renderInitTemplate(guess: Required<Guess>, chosen: ChosenSettings = new Map()): string {
+export function renderInitTemplate(
+  guess: Required<Guess>,
+  chosen: ChosenSettings = new Map(),
+  more: Pick<GuessedSettings, 'settings' | 'env' | 'envFrom'> = { settings: [], env: {}, envFrom: [] },
+): string {
   return [
     '# How halo works in this repository. All settings, with their defaults: docs/configuration.md of halo, or',
     '# `halo config show`.',
@@ -23,9 +27,11 @@ export function renderInitTemplate(guess: Required<Guess>, chosen: ChosenSetting
     '# Commands that must all exit 0 before a story lands.',
     ...renderGates(guess),
     `# image = ${JSON.stringify(CONFIG_KEYS.get('image')?.default)}`,
+    ...more.settings.filter(({ value }) => typeof value === 'string').flatMap(renderGuessed),
     '',
-    ...renderEnv(guess),
+    ...renderEnv(guess, more),
     ...renderTables(guess, chosen),
+    ...more.settings.filter(({ value }) => typeof value !== 'string').flatMap(renderGuessed),
   ].join('\n');
 }
 
@@ -50,12 +56,40 @@ function renderGates({ gates, reasons }: Guess): string[] {
   return [...reasons.map((reason) => `# detected: ${reason}`), `gates = ${renderList(gates)}`];
 }
 
-function renderEnv({ env, keeps }: Required<Guess>): string[] {
-  const lines = Object.entries(env).map(([name, value]) => `${name} = ${JSON.stringify(value)}`);
-  if (lines.length === 0) return [];
+function renderEnv(
+  { env, keeps }: Required<Guess>,
+  { env: other, envFrom }: Pick<GuessedSettings, 'env' | 'envFrom'>,
+): string[] {
+  const linesOf = (variables: Record<string, string>) =>
+    Object.entries(variables).map(([name, value]) => `${name} = ${JSON.stringify(value)}`);
+  const own = linesOf(env);
+  const found = linesOf(Object.fromEntries(Object.entries(other).filter(([name]) => !Object.hasOwn(env, name))));
+  if (own.length + found.length === 0) return [];
   const where = keeps.length === 0 ? '' : ` (${keeps.join(', ')}, which git must ignore)`;
-  const why = `Keep downloads of setup in the workspace, where the gates find them${where}.`;
-  return ['[env]', `# ${why}`, ...lines, ''];
+  const why = `# Keep downloads of setup in the workspace, where the gates find them${where}.`;
+  return [
+    '[env]',
+    ...(own.length === 0 ? [] : [why, ...own]),
+    ...(found.length === 0 ? [] : [`# detected: ${envFrom.join(', ')}`, ...found]),
+    '',
+  ];
+}
+
+/** A table or a key with its reason; a hint is a comment, which only the # of its lines keep from counting. */
+function renderGuessed({ name, value, why, isHint }: GuessedSetting): string[] {
+  if (typeof value === 'string') return [`# detected: ${why}`, `${name} = ${JSON.stringify(value)}`];
+  const lines = [`[${name}]`, ...Object.entries(value).map(([key, member]) => `${key} = ${renderValue(member)}`)];
+  return isHint === true
+    ? [`# detected: ${why}. If the tests need it, remove the # here:`, ...lines.map((line) => `# ${line}`), '']
+    : [`# detected: ${why}`, ...lines, ''];
+}
+
+function renderValue(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(renderValue).join(', ')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  return `{ ${Object.entries(value)
+    .map(([key, member]) => `${key} = ${renderValue(member)}`)
+    .join(', ')} }`;
 }
 
 /** The tables with values, and the one that opens the network of setup. */

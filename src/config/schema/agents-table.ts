@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MODEL_APIS } from '../../core/agent.ts';
+import { AGENT_IDS, MODEL_APIS } from '../../core/agent.ts';
 import { CLAUDE_TOOLS } from '../../core/agent-options.ts';
 import { key } from './key-metadata.ts';
 import { ANYONE, JOIN } from '../trust/key-trust.ts';
@@ -24,6 +24,19 @@ function answerOf() {
     ANYONE,
   );
 }
+/** `[agents.<name>]` with `acp`. */
+const AcpAgent = z.strictObject(
+  {
+    acp: z
+      .string({ error: ({ input }) => (input === undefined ? NO_COMMAND : 'must be a command line') })
+      .refine((text) => text.trim() !== '', 'must not be empty'),
+    model: oneOf('none', ...MODEL_APIS).default('openai'),
+    answer: oneOf('json', 'signals').default('json'),
+  },
+  { error: 'must be a table like [agents.qwen] with acp = "qwen --acp"' },
+);
+const NO_COMMAND = `is missing: the command that starts an agent of the Agent Client Protocol; halo has settings for ${AGENT_IDS.join(', ')} only`;
+
 const Tokens = wholeNumber(1, 100_000_000).optional();
 
 /**
@@ -176,4 +189,19 @@ export const AgentsTable = z.strictObject({
     answer: answerOf(),
   }),
   gemini: z.strictObject({ answer: answerOf() }),
+  acp: key(
+    z.record(
+      z
+        .string()
+        .regex(/^[a-z](?:[a-z0-9-]{0,38}[a-z0-9])?$/, 'is not a name of small letters, digits and hyphens')
+        .refine((name) => !AGENT_IDS.some((id) => id === name), 'is an agent that halo has already'),
+      AcpAgent,
+    ),
+    [
+      'table of tables',
+      {},
+      'Further agents, which speak the [Agent Client Protocol](agents.md#agents-of-the-agent-client-protocol): `[agents.<name>]` with `acp`, the command that starts one, and optionally `model` (the model API: `openai`, `anthropic`, `google` or `none`) and `answer`.',
+    ],
+    ANYONE,
+  ),
 });

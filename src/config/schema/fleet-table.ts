@@ -13,7 +13,11 @@ function limitOf() {
 /** `[fleet]`: limits on concurrent stories. */
 export const Fleet = z.strictObject({
   max: key(Slots, ['whole number', undefined, `Maximum concurrent stories, over all workers.`], HOST_FILE),
-  per_host: key(Slots, ['whole number', undefined, `Maximum concurrent stories on one machine.`], HOST_FILE),
+  per_host: key(
+    Slots,
+    ['whole number', undefined, 'Maximum concurrent stories on one machine, and on each of the `[[engines]]`.'],
+    HOST_FILE,
+  ),
   per_repo: key(Slots, ['whole number', undefined, `Maximum concurrent stories of one repository.`], HOST_FILE),
   per_user: key(Slots, ['whole number', undefined, `Maximum concurrent stories of one user.`], HOST_FILE),
   per_agent: z.strictObject(

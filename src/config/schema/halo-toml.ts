@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import { EnginesList, EngineTable } from './engines-table.ts';
 import { Fleet } from './fleet-table.ts';
 import { AGENT_IDS } from '../../core/agent.ts';
+import { didYouMean } from '../../core/text/did-you-mean.ts';
 import { EFFORTS } from '../../core/agent-options.ts';
 import { key } from './key-metadata.ts';
 import { ANYONE, landRight, LOCAL, needsRight, owner, tighten } from '../trust/key-trust.ts';
@@ -27,6 +29,7 @@ import { ForgeTable, IssuesTable, LandTable } from './landing-tables.ts';
 import { McpTable, ServerTable } from './server-table.ts';
 import { NotifyTable } from '../../features/notifications/config/notify-table.ts';
 import { TracesTable } from '../../features/telemetry/config/traces-table.ts';
+import { ServicesTable } from '../../features/services/config/services-table.ts';
 import { KeepTable } from '../../features/retention/config/keep-table.ts';
 import { SnapshotTable } from './snapshot-table.ts';
 import { spending } from './spending-table.ts';
@@ -35,6 +38,7 @@ import { TestsTable } from './tests-table.ts';
 /** Tables for this machine and its server, which are not part of the configuration of a run. */
 const HOST = {
   fleet: Fleet,
+  engines: EnginesList,
   keep: KeepTable,
   forge: ForgeTable,
   server: ServerTable,
@@ -43,11 +47,14 @@ const HOST = {
   traces: TracesTable,
 };
 
-/** The settings of `halo.toml` after all layers are merged. Durations are converted to ms and sizes to bytes. */
-export const HaloToml = z.strictObject({
+const Tables = z.strictObject({
   agent: key(
-    oneOf(...AGENT_IDS),
-    ['word', 'codex', `The agent: ${AGENT_IDS.map((id) => `\`${id}\``).join(', ')}.`],
+    Text.max(40, 'must be at most 40 characters long'),
+    [
+      'word',
+      'codex',
+      `The agent: ${AGENT_IDS.map((id) => `\`${id}\``).join(', ')}, or the name of an \`[agents.<name>]\`.`,
+    ],
     ANYONE,
   ),
   agents: AgentsTable,
@@ -145,6 +152,8 @@ export const HaloToml = z.strictObject({
   ...spending,
   limits: LimitsTable,
   sandbox: SandboxTable,
+  services: ServicesTable,
+  engine: EngineTable,
   network: NetworkTable,
   run: z.strictObject({
     parallel: key(
@@ -300,6 +309,15 @@ export const HaloToml = z.strictObject({
       tighten(['mount', 'auto', 'stream']),
     ),
   }),
+});
+
+/** The settings of `halo.toml` after all layers are merged. Durations are converted to ms and sizes to bytes. */
+export const HaloToml = Tables.superRefine(({ agent, agents }, context) => {
+  const names = [...AGENT_IDS, ...Object.keys(agents.acp)];
+  if (names.includes(agent)) return;
+  const list = names.map((name) => `"${name}"`).join(', ');
+  const message = `must be one of ${list}, or have a table [agents.<name>] with acp${didYouMean(agent, names)}`;
+  context.addIssue({ code: 'custom', path: ['agent'], message });
 });
 export type HaloToml = z.output<typeof HaloToml>;
 

@@ -63,6 +63,15 @@ export const SandboxTable = z.strictObject({
     ],
     owner('choose the allowed images'),
   ),
+  service_images: key(
+    Images,
+    [
+      'list of strings',
+      ['postgres:*', 'mariadb:*', 'mysql:*', 'redis:*'],
+      'Images that repositories and requests may use for [services](services.md); a `*` at the end matches any text.',
+    ],
+    owner('choose the allowed images of services'),
+  ),
   runtime: key(
     Text.refine((name) => /^[\w][\w.-]*$/.test(name), 'must be "auto" or the name of a runtime of the engine'),
     [

@@ -35,7 +35,7 @@ export type KeyTrust =
    * Requests need the right that its effect needs. Without the right, they may only repeat the value in effect, or go in
    * the `direction`. `repository`: what the file of a repository says counts for such a request.
    */
-  | { rule: 'right'; right: Right; direction: Direction; repository: boolean; publicHosts?: true }
+  | { rule: 'right'; right: Right; direction: Direction; repository: boolean; publicHosts?: true; images?: true }
   /**
    * The lists are joined: first of the repository, then of requests, and last of the owner. Entries of requests cannot
    * begin with `!`.
@@ -80,6 +80,11 @@ export function landRight(direction: Direction): Extract<KeyTrust, { rule: 'righ
 /** The same, but for requests without the right, the file of a repository does not count either. */
 export function needsRight(right: Right, direction: Direction = 'same'): KeyTrust {
   return { rule: 'right', right, direction, repository: false };
+}
+
+/** As `landRight('unproven')`; the field `image` of each member is one of the owner's `sandbox.service_images`. */
+export function serviceRight(): KeyTrust {
+  return { ...landRight('unproven'), images: true };
 }
 
 export const OPENS_NETWORK = 'allow access to this network';

@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { isDeepStrictEqual } from 'node:util';
 import type { Right } from '../../core/access/access.ts';
 import { HaloError } from '../../core/failure/errors.ts';
+import { isRecord } from '../../lib/guards.ts';
 import { describeNonPublic } from '../../lib/ip-range.ts';
 import { CONFIG_KEYS, openMemberOf } from '../keys.ts';
 import { mergeSettings, type ConfigLayer } from '../config-layer.ts';
@@ -167,22 +168,56 @@ function findForeignImages(layers: readonly ConfigLayer[]): string[] {
   const effective = mergeSettings(layers);
   return layers
     .flatMap(({ settings, trusted, requested }) => (trusted || requested === true ? [] : settings))
-    .filter((setting) => trustOf(setting.key).rule === 'image' && setting === effective.get(setting.key))
-    .filter(({ value }) => !isImageAllowed(String(value), layers))
-    .map(({ value, origin }) => {
-      const name = JSON.stringify(value);
-      return `${origin}: image: the file of a repository may not choose the image ${name} of this machine; if it holds nothing that an agent may not read, write images = [${name}] below [sandbox] in config.toml of HALO_HOME, or pass -c image=${String(value)}`;
+    .filter((setting) => setting === effective.get(setting.key))
+    .flatMap((setting) => {
+      const chosen = imageOf(setting);
+      if (chosen === undefined || isImageAllowed(chosen, layers)) return [];
+      const { key, origin } = setting;
+      const name = JSON.stringify(chosen.image);
+      const list = chosen.list.replace('sandbox.', '');
+      // What the owner has written need not be known to everyone who chooses images.
+      const isOwn = mergeSettings(layers.filter((layer) => layer.trusted)).has(chosen.list);
+      const all = [...allowedBy(chosen.list, layers), chosen.image].map((each) => JSON.stringify(each)).join(', ');
+      const advice = isOwn ? `add it to ${list}` : `write ${list} = [${all}]`;
+      const option = key === 'image' ? `, or pass -c image=${chosen.image}` : '';
+      return [
+        `${origin}: ${key}: the file of a repository may not choose the image ${name} of this machine; if it holds nothing that an agent may not read, ${advice} below [sandbox] in config.toml of HALO_HOME${option}`,
+      ];
     });
 }
 
-/** True for halo's image, an image that a trusted layer uses, and those of `sandbox.images` (`*` at the end matches any text). */
-function isImageAllowed(image: string, layers: readonly ConfigLayer[]): boolean {
+/** An image that a setting chooses, and the list of the owner that allows it. */
+interface ChosenImage {
+  image: string;
+  list: 'sandbox.images' | 'sandbox.service_images';
+}
+
+function imageOf({ key, value }: Assignment): ChosenImage | undefined {
+  const trust = trustOf(key);
+  if (trust.rule === 'image') return { image: String(value), list: 'sandbox.images' };
+  if (trust.rule !== 'right' || trust.images !== true || !isRecord(value)) return undefined;
+  return typeof value['image'] === 'string' ? { image: value['image'], list: 'sandbox.service_images' } : undefined;
+}
+
+/** The images of a list of the owner. */
+function allowedBy(list: ChosenImage['list'], layers: readonly ConfigLayer[]): readonly string[] {
   const trusted = layers.filter((layer) => layer.trusted);
-  const used = trusted.flatMap(({ settings }) => settings).filter(({ key }) => key === 'image');
-  const listed = (mergeSettings(trusted).get('sandbox.images')?.value ?? []) as readonly string[];
-  return [CONFIG_KEYS.get('image')?.default, ...used.map(({ value }) => value), ...listed].some((each) => {
+  return (mergeSettings(trusted).get(list)?.value ?? CONFIG_KEYS.get(list)?.default) as readonly string[];
+}
+
+/**
+ * True for halo's image, an image that a trusted layer uses, and those of the list (`*` at the end matches any text). In
+ * `postgres:*`, the text is a tag: `postgres:5000/other` is an image of a registry.
+ */
+function isImageAllowed({ image, list }: ChosenImage, layers: readonly ConfigLayer[]): boolean {
+  const trusted = layers.filter((layer) => layer.trusted);
+  const used = trusted.flatMap(({ settings }) => settings).flatMap((setting) => imageOf(setting) ?? []);
+  const ofList = used.flatMap((each) => (each.list === list ? [each.image] : []));
+  return [CONFIG_KEYS.get('image')?.default, ...ofList, ...allowedBy(list, layers)].some((each) => {
     const name = String(each);
-    return name.endsWith('*') ? image.startsWith(name.slice(0, -1)) : image === name;
+    if (!name.endsWith('*')) return image === name;
+    const isTag = /^[^/]*:\*$/.test(name);
+    return image.startsWith(name.slice(0, -1)) && !(isTag && image.includes('/'));
   });
 }
 
@@ -212,8 +247,9 @@ interface Asked {
 function findOptionFault(setting: Setting, { before, asker }: Asked): string | undefined {
   const { key, value } = setting;
   const trust = trustOf(key);
-  if (trust.rule === 'image' && !isImageAllowed(String(value), before))
-    return `a request may not choose the image "${String(value)}" of the server`;
+  const chosen = imageOf(setting);
+  if (chosen !== undefined && !isImageAllowed(chosen, before))
+    return `a request may not choose the image "${chosen.image}" of the server`;
   if (trust.rule === 'join' && (value as string[]).some((entry) => entry.startsWith('!')))
     return 'a request may only add to the list, and not exclude';
   return findLooseness(setting, before) ?? findMissingRight(setting, { before, asker });

@@ -73,6 +73,9 @@ export const FAILPOINTS = {
   'prune.noted': 'the journal has the removal of the artifacts; they still exist',
   'prune.moved': 'a removed run has a temporary name; its files still exist',
   'prune.after': 'everything that retention chose is removed; the time of the next removal is not recorded',
+  'backup.written': 'the backup is complete under a temporary name',
+  'restore.verified': 'everything is unpacked and verified under a temporary name',
+  'restore.moving': 'a part of what was restored has its final name',
 } as const;
 
 export type Failpoint = keyof typeof FAILPOINTS;
@@ -84,8 +87,8 @@ export type Fault = (typeof FAULTS)[number];
 /** What happens at a failpoint. */
 export interface ArmedFault {
   at: Failpoint;
-  /** `block`: a busy loop, in which the process cannot even renew its locks. */
-  fault: Fault | 'block';
+  /** `hold`: it waits for SIGUSR2. `block`: a busy loop, in which the process cannot even renew its locks. */
+  fault: Fault | 'hold' | 'block';
   /** How long a delay or a block takes. */
   ms: number;
   /** Fires only when the process passes for the nth time; undefined: every time. */
@@ -93,16 +96,16 @@ export interface ArmedFault {
 }
 
 const DELAY_MS = 1000;
-const FORM = /^([a-z.-]+)(?:@([1-9]\d*))?:(?:(kill|hang|throw)|(delay|block)(?:=(\d+))?)$/;
+const FORM = /^([a-z.-]+)(?:@([1-9]\d*))?:(?:(kill|hang|hold|throw)|(delay|block)(?:=(\d+))?)$/;
 
-/** Reads `<failpoint>[@n]:<kill|hang|throw|delay[=ms]|block[=ms]>`, several with commas. Throws CONFIG_INVALID. */
+/** Reads `<failpoint>[@n]:<kill|hang|hold|throw|delay[=ms]|block[=ms]>`, several with commas. Throws CONFIG_INVALID. */
 export function parseFailpoints(text: string): ArmedFault[] {
   return text.split(',').map((part) => {
     const [, at = '', nth, fault, lasting, ms] = FORM.exec(part.trim()) ?? [];
     const what = fault ?? lasting;
     if (what === undefined) {
       throw new HaloError('CONFIG_INVALID', `HALO_FAILPOINT: ${JSON.stringify(part.trim())} is not a fault.`, {
-        hint: `Write <failpoint>:<${[...FAULTS, 'block'].join('|')}>, e.g. ref.before:kill, agent.after@2:throw or gates.before:delay=500.`,
+        hint: `Write <failpoint>:<${[...FAULTS, 'hold', 'block'].join('|')}>, e.g. ref.before:kill, agent.after@2:throw or gates.before:delay=500.`,
       });
     }
     if (!isFailpoint(at)) {

@@ -62,6 +62,8 @@ const CAUSES = {
   'disk-floor': { class: 'environment', helps: 'doctor' },
   /** A setup command before the agent did not exit 0, for an unknown reason. */
   'setup-failed': { class: 'environment', reason: 'SETUP_FAILED', varied: true },
+  /** A service of a command did not get ready, or ended before it. */
+  'service-failed': { class: 'environment', reason: 'SERVICE_FAILED', varied: true },
   /** The gate fails on the base commit in the same way, so another attempt would probably fail, too. */
   'base-broken': {
     ...{ class: 'environment', rule: 'halt', reason: 'BASE_BROKEN', repair: REPAIR_BASE },

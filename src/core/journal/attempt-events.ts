@@ -1,5 +1,5 @@
 import { describeAgentOptions, type AgentOptions } from '../agent-options.ts';
-import type { AgentActivity, AgentId, Usage } from '../agent.ts';
+import type { AgentActivity, Usage } from '../agent.ts';
 import { describeWarning, formatUsd, type BudgetWarning } from '../budget.ts';
 import { formatCount } from '../text/format-count.ts';
 import { describeKeyPause, type KeyPause } from '../failure/model-use.ts';
@@ -31,7 +31,7 @@ import {
 } from '../transcript/excerpt.ts';
 import type { StoryLine } from '../transcript/transcript-line.ts';
 import type { EgressRequests, NetworkPhase } from './egress-events.ts';
-import type { AttemptRef, CommandResult, PromptPart } from './event-parts.ts';
+import type { AttemptRef, CommandResult, PromptPart, ReadyService } from './event-parts.ts';
 import { logCommand, type EventLineOptions, type EventRows } from './event-row.ts';
 import type { Phase } from './phase.ts';
 
@@ -62,7 +62,7 @@ export interface AttemptEvents {
     missing?: string[];
   } & AttemptRef;
   /** The program of the agent starts with these options; `model`: absent if it has no model route. */
-  'agent.launched': { agent: AgentId; model?: string } & AgentOptions & AttemptRef;
+  'agent.launched': { agent: string; model?: string } & AgentOptions & AttemptRef;
   'agent.activity': { activity: AgentActivity } & AttemptRef;
   /** Identical requests of one sandbox to its gateway. */
   'network.asked': { phase: NetworkPhase } & EgressRequests & AttemptRef;
@@ -84,6 +84,12 @@ export interface AttemptEvents {
   'model.paused': { model: string; why: 'provider' | 'rate'; until: string } & AttemptRef;
   /** One of several keys is not used until a time; requests use the others. */
   'key.paused': KeyPause & AttemptRef;
+  /** A command waits for its services, which are named. */
+  'services.awaited': { phase: NetworkPhase; services: string[] } & AttemptRef;
+  /** The services of a command are ready. `waitedMs`: how long the command waited for them. */
+  'services.ready': { phase: NetworkPhase; services: ReadyService[]; waitedMs: number } & AttemptRef;
+  /** A service did not get ready, or ended before its command. `why`: a sentence; `log`: its path below the attempt. */
+  'service.failed': { phase: NetworkPhase; service: string; why: string; log?: string; tail?: string } & AttemptRef;
   'gate.started': { command: string } & AttemptRef;
   /** Before a gate, halo reverted changes that setup and earlier gates had made to the tree. */
   'tree.restored': { command: string } & Restored & AttemptRef;
@@ -186,6 +192,30 @@ export const ATTEMPT_EVENTS: EventRows<AttemptEvents> = {
     lines: (event) => {
       const text = safeLine(describeKeyPause(event, event.at), LINE_LENGTH);
       return [{ label: 'model', tone: 'warn', text }];
+    },
+  },
+  'services.awaited': {
+    is: ['lossy'],
+    lines: (event, { live }) =>
+      live ? [{ label: 'services', tone: 'quiet', text: `waits for ${safeLine(event.services.join(', '), LINE_LENGTH)}` }] : [], // prettier-ignore
+  },
+  'services.ready': {
+    is: [],
+    lines: (event) => {
+      const ready = event.services.map(({ name, ms, preparedMs }) => {
+        const prepared = preparedMs === undefined ? '' : ` prepared in ${formatElapsed(preparedMs)},`;
+        return `${safeLine(name, 60)}${prepared} ready after ${formatElapsed(ms)}`;
+      });
+      const waited = event.waitedMs < 1_000 ? '' : `; ${event.phase} waited ${formatElapsed(event.waitedMs)}`;
+      return [{ label: 'services', tone: 'quiet', text: safeLine(`${ready.join(', ')}${waited}`, LINE_LENGTH) }];
+    },
+  },
+  'service.failed': {
+    is: [],
+    lines: (event, { extent = EXCERPT }) => {
+      const said = tailLines(event.tail ?? '', extent.failedOutput, extent.line);
+      const first: StoryLine = { label: 'services', tone: 'bad', text: safeLine(event.why, LINE_LENGTH) };
+      return [first, ...continuationLines(said, 'quiet', '  ')];
     },
   },
   'gate.started': {

@@ -1,4 +1,4 @@
-import { addUsage, NO_USAGE, type AgentId, type Usage } from '../agent.ts';
+import { addUsage, NO_USAGE, type Usage } from '../agent.ts';
 import type { FailureCause } from '../failure/failure.ts';
 import { plainReason } from '../failure/plain-reason.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
@@ -113,7 +113,7 @@ export interface AttemptRecord extends AttemptRef {
   /** The commit onto which it was merged last. */
   merged?: string;
   prompt?: { tokens: number; maxTokens: number; sections: PromptPart[] };
-  agent?: { agent: AgentId; model?: string };
+  agent?: { agent: string; model?: string };
   running?: RunningCommand;
   end?: AttemptEnd;
   /** When the next attempt may begin, if a retry waits. ISO 8601 */

@@ -73,3 +73,10 @@ export interface Artifact {
   /** ISO 8601 */
   changedAt: string;
 }
+
+/** A service that got ready. `ms`: from its start; `preparedMs`: how long its data was prepared before, if it had to be. */
+export interface ReadyService {
+  name: string;
+  ms: number;
+  preparedMs?: number;
+}

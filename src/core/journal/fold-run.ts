@@ -70,8 +70,9 @@ function foldEvent(state: RunState | undefined, event: JournalEvent): RunState |
     case 'need.changed':
       return changeNeed(next, event);
     case 'run.started': {
-      const { channel, at } = event;
-      return { ...next, status: 'running', startedAt: state.startedAt ?? at, ...(channel && { channel }) };
+      const { channel, images, at } = event;
+      const first = { ...(channel && { channel }), ...(images && { images }) };
+      return { ...next, status: 'running', startedAt: state.startedAt ?? at, ...first };
     }
     case 'run.claimed':
       return { ...next, owner: event.owner, askedAt: event.at };
@@ -95,6 +96,7 @@ function foldEvent(state: RunState | undefined, event: JournalEvent): RunState |
           base: event.base,
           startedAt: story.startedAt ?? event.at,
           attemptAt: event.at,
+          ...(event.engine && { engine: event.engine }),
         })),
         epoch: event.epoch,
       };
@@ -111,6 +113,12 @@ function foldEvent(state: RunState | undefined, event: JournalEvent): RunState |
         phase: event.phase,
         phaseAt: event.at,
       }));
+    case 'services.awaited':
+      return withStory(next, event.story, (story) => ({ ...story, awaits: event.services }));
+    case 'services.ready':
+      return withStory(next, event.story, (story) => ({ ...omit(story, 'awaits'), services: event.services }));
+    case 'service.failed':
+      return withStory(next, event.story, (story) => omit(story, 'awaits'));
     case 'model.paused':
     case 'key.paused':
       return pauseModel(next, event);
@@ -322,7 +330,7 @@ function countUsage(state: RunState, event: JournalEvent): RunState {
 }
 
 function withoutPhase(story: StoryState): StoryState {
-  return omit(story, 'phase', 'phaseAt', 'attemptAt');
+  return omit(story, 'phase', 'phaseAt', 'attemptAt', 'awaits');
 }
 
 function withoutFindings(story: StoryState): StoryState {

@@ -46,6 +46,8 @@ export interface Submission extends Scheduling {
   agent?: string;
   /** Lower values run first. */
   priority: number;
+  /** Labels that its engine must have; absent: none. */
+  engineLabels?: readonly string[];
   batch?: BatchRef;
   /** The issues that are its stories. */
   issues?: IssueSource;

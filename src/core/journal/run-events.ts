@@ -1,3 +1,4 @@
+import type { EngineImages } from '../engine/engine-images.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
 import type { Prd } from '../prd/prd.ts';
 import type { PullEvents } from '../pulls/pull-state.ts';
@@ -15,8 +16,8 @@ export interface RunEvents extends PullEvents {
   'run.created': RunCreated;
   /** A run that this one depends on ended or was reopened. `base`: the new base of this run. */
   'need.changed': { run: string; now: NeedStatus; stopReason?: StopReason; base?: string };
-  /** `channel`: how all sandboxes of the run reach their gateways. */
-  'run.started': { channel?: 'socket' | 'stdio' };
+  /** `channel`: how the sandboxes of its first attempt reach their gateways; `images`: what they contain, and on which engine. */
+  'run.started': { channel?: 'socket' | 'stdio'; images?: EngineImages };
   /** A `halo run` process takes exclusive ownership, as with `owner` of `run.created`. */
   'run.claimed': { owner: string };
   /** `story`: the one that explains the end, if any; `by`: the user who ended it, if any. */

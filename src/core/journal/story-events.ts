@@ -1,4 +1,6 @@
 import type { Usage } from '../agent.ts';
+import { LOCAL_ENGINE } from '../engine/engine-address.ts';
+import type { EngineIdentity } from '../engine/engine-identity.ts';
 import { breakerName, resetCommand, type Breaker } from '../failure/breaker.ts';
 import { retryName, type FailureClass, type RetryRule } from '../failure/failure.ts';
 import type { FallbackModel } from '../failure/model-use.ts';
@@ -22,6 +24,8 @@ export interface StoryEvents {
     epoch: number;
     base: string;
     image?: string;
+    /** Where its sandboxes run; absent in old journals. */
+    engine?: EngineIdentity;
     /** The process that started it, as lib/process-identity.ts names it. */
     worker?: string;
     /** How long it was ready before a worker started it; absent if it was not queued, or the clock of the queue was reset. */
@@ -111,7 +115,9 @@ export const STORY_EVENTS: EventRows<StoryEvents> = {
       const again = event.workerDied ? ' again, because its worker died' : '';
       const model = event.fallback === undefined ? '' : `, with the model ${safeLine(event.fallback.model)}`;
       const why = event.fallback === undefined ? '' : `: ${safeLine(event.fallback.why, LINE_LENGTH)}`;
-      const text = `attempt ${event.attempt}${again}, on ${shortCommit(event.base)}${model}${why}`;
+      const { name = LOCAL_ENGINE } = event.engine ?? {};
+      const engine = name === LOCAL_ENGINE ? '' : `, on the engine ${safeLine(name)}`;
+      const text = `attempt ${event.attempt}${again}, on ${shortCommit(event.base)}${engine}${model}${why}`;
       return [{ label: 'story', tone: 'strong', text }];
     },
   },

@@ -39,8 +39,11 @@ export interface RunCondition {
   find?: string | undefined;
 }
 
-/** The facts of a run as of now. `heldBy`: the limit of the fleet that delays it. */
-export function factsOf(run: RunState & { heldBy?: string }): RunFacts & Required<Pick<RunFacts, 'state' | 'text'>> {
+/** A run with what delays it: `heldBy`, a limit of the fleet, or that it may run on none of the `engines`. */
+type MarkedRun = RunState & { heldBy?: string; engines?: readonly string[] };
+
+/** The facts of a run as of now. */
+export function factsOf(run: MarkedRun): RunFacts & Required<Pick<RunFacts, 'state' | 'text'>> {
   const { repo, user, prdPath, batch, status, endedAt } = run;
   const named = [run.runId, run.project, ...run.stories.flatMap(({ id, title }) => [id, title])];
   return {
@@ -83,7 +86,7 @@ export const AWAITS_PERSON = 'waiting for a person';
 
 const NOT_FAILED: readonly RunState['stopReason'][] = ['SUCCESS', 'NEEDS_HUMAN', 'APPROVAL_DENIED', 'USER_ABORT'];
 
-function wordsOf(run: RunState & { heldBy?: string }): string[] {
+function wordsOf(run: MarkedRun): string[] {
   const failed = run.status !== 'ended' || NOT_FAILED.includes(run.stopReason) ? [] : ['failed'];
   const waits = awaitsPerson(run) ? [AWAITS_PERSON] : [];
   const words = [run.status, run.stopReason ?? '', ...stateWords(run), ...failed, ...waits];
@@ -94,16 +97,21 @@ function wordsOf(run: RunState & { heldBy?: string }): string[] {
  * The words for the state of a run, the least general one last; of an ended one, for people instead of its stop reason.
  * `failed`: the word for an end that has none of its own.
  */
-export function stateWords(run: RunState & { heldBy?: string }, failed = 'failed'): string[] {
+export function stateWords(run: MarkedRun, failed = 'failed'): string[] {
   const kind = run.dry ? [run.planning ? 'plan' : 'dry run'] : [];
   if (run.status !== 'ended') return [...kind, openWord(run)];
   return [...kind, ...endWords(run, failed)];
 }
 
-function openWord(run: RunState & { heldBy?: string }): string {
+/** Whether no engine may run the next stories of an open run. */
+export function lacksEngine({ status, stories, engines }: MarkedRun): boolean {
+  return status !== 'ended' && engines?.length === 0 && !stories.some(isUnderWay);
+}
+
+function openWord(run: MarkedRun): string {
   if (run.paused !== undefined) return run.stories.some(isUnderWay) ? 'pausing' : 'paused';
   if (failedNeeds(run).length > 0) return 'blocked';
-  if (unmetNeeds(run).length > 0 || run.heldBy !== undefined) return 'waiting';
+  if (unmetNeeds(run).length > 0 || run.heldBy !== undefined || lacksEngine(run)) return 'waiting';
   return run.status === 'running' && !run.stories.some(hasAttempt) ? 'waiting' : run.status;
 }
 

@@ -1,3 +1,4 @@
+import { LOCAL_ENGINE } from '../engine/engine-address.ts';
 import { planNext } from './plan.ts';
 import { unmetNeeds } from './run-dependencies.ts';
 import type { RunState } from './state.ts';
@@ -59,18 +60,34 @@ interface RunningWorker {
   id: string;
   /** `own`: only the stories of the run that it owns. */
   takes: 'any' | 'own';
+  /** Absent if it is not known. */
+  engine?: string | undefined;
   draining: boolean;
+  /** Its engine does not answer. */
+  away?: boolean | undefined;
 }
 
-/** How many of the running workers would take the stories of a run, and how many would not, because they drain. */
+/** How many workers would take the stories of a run. */
+export interface Takers {
+  workers: number;
+  /** How many would not, because they drain. */
+  draining: number;
+  /** How many would not, because their engine does not answer; absent: none. */
+  away?: number;
+}
+
+/** Counts the running workers for a run. `engines`: see `enginesFor`; absent: only that of the environment. */
 export function countTakers(
-  { owner }: Pick<RunState, 'owner'>,
+  { owner, engines = [LOCAL_ENGINE] }: Pick<RunState, 'owner'> & { engines?: readonly string[] },
   running: readonly RunningWorker[],
-): { workers: number; draining: number } {
+): Takers {
   const own = running.filter(({ id }) => id === owner);
-  const found = own.length > 0 ? own : running.filter(({ takes }) => takes === 'any');
+  const isFor = ({ takes, engine }: RunningWorker) =>
+    takes === 'any' && (engine === undefined || engines.includes(engine));
+  const found = own.length > 0 ? own : running.filter(isFor);
   const draining = found.filter((worker) => worker.draining).length;
-  return { workers: found.length - draining, draining };
+  const away = found.filter((worker) => worker.away === true && !worker.draining).length;
+  return { workers: found.length - draining - away, draining, ...(away > 0 && { away }) };
 }
 
 function countInProgress(runs: readonly RunState[]): number {

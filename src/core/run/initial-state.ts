@@ -23,6 +23,7 @@ export function createState(event: JournalEvent & { type: 'run.created' }): RunS
     user: event.user,
     ...(event.agent === undefined ? {} : { agent: event.agent }),
     priority: event.priority,
+    ...(event.engineLabels === undefined ? {} : { engineLabels: event.engineLabels }),
     needs: openNeeds(event.after ?? []),
     ...(event.batch === undefined ? {} : { batch: event.batch }),
     ...(event.issues === undefined ? {} : { issues: event.issues }),

@@ -1,10 +1,12 @@
 import type { Usage } from '../agent.ts';
+import type { EngineIdentity } from '../engine/engine-identity.ts';
+import type { EngineImages } from '../engine/engine-images.ts';
 import type { Signs } from '../failure/breaker.ts';
 import type { FailureCause, FailureClass, FailureTally, LimitKey, RetryRule } from '../failure/failure.ts';
 import { HaloError } from '../failure/errors.ts';
 import type { ModelUse, StoryModel } from '../failure/model-use.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
-import type { HeldCommit } from '../journal/event-parts.ts';
+import type { HeldCommit, ReadyService } from '../journal/event-parts.ts';
 import type { Submission } from '../journal/run-created.ts';
 import type { Phase } from '../journal/phase.ts';
 import type { NotedFiles } from '../noted-files.ts';
@@ -88,6 +90,8 @@ interface StoryFailures {
   starts?: number;
   /** The process that made the last of these starts, as lib/process-identity.ts names it. */
   startedBy?: string;
+  /** The engine of its latest attempt; absent in old journals. */
+  engine?: EngineIdentity;
 }
 
 /** The part of a run's state that its own breaker needs. */
@@ -119,6 +123,10 @@ export interface StoryState extends StoryFailures, StoryReplies, StoryModel, Not
   /** When it began, and when the running attempt did. ISO 8601 */
   phaseAt?: string;
   attemptAt?: string;
+  /** The services for which its command waits now. */
+  awaits?: string[];
+  /** The services of its latest command that had any, and how long each took to be ready, in ms. */
+  services?: ReadyService[];
   /** How the last attempt ended. */
   stopReason?: StopReason;
   summary?: string;
@@ -215,8 +223,10 @@ export interface RunState extends Submission, RunFailures, PullState, ModelUse {
   startedAt?: string;
   /** How long stories were under way before the latest time in which none was, and since when one is again. ISO 8601 */
   worked?: { ms: number; since?: string };
-  /** How its sandboxes reach their gateways; set when the run starts. */
+  /** How the sandboxes of its first attempt reached their gateways. */
   channel?: 'socket' | 'stdio';
+  /** The images with which the run began. */
+  images?: EngineImages;
   endedAt?: string;
   stopReason?: StopReason;
   detail?: string;

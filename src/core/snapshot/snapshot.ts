@@ -1,11 +1,15 @@
 import { z } from 'zod';
 
+/** Whose volume it is; absent in old records, which belong to the engine that has the volume. */
+const engine = z.object({ name: z.string(), id: z.string() }).optional();
+
 /**
- * What setup produced in a workspace, kept in a volume of the engine so that further workspaces can start with it. Stored
+ * What setup produced in a workspace, or commands in a service, kept in a volume of the engine so that further workspaces can start with it. Stored
  * as one file; times are ISO 8601 in UTC.
  */
 export const Snapshot = z.object({
   v: z.literal(1),
+  engine,
   key: z.string().regex(/^[0-9a-f]{64}$/),
   /** The name of the volume. */
   volume: z.string().regex(/^halo-snapshot-[0-9a-f-]{1,100}$/),
@@ -15,8 +19,13 @@ export const Snapshot = z.object({
   files: z.number().nonnegative(),
   /** Duration of the setup that made it, in ms. */
   ms: z.number().nonnegative(),
+  /** The commands that made it. */
   setup: z.array(z.string()),
   image: z.string(),
+  /** It is the data folder of a service that `setup` prepared, whose files belong to `user`. */
+  service: z.object({ name: z.string(), user: z.number() }).optional(),
+  /** With `service`: the commit has landed, so all commits of the run may use the data. */
+  landed: z.literal(true).optional(),
   /** The files that decide when it may be used; `why`: the reason why it is the whole tree. */
   inputs: z.union([z.object({ why: z.string() }), z.array(z.string())]),
   commit: z.string(),
@@ -28,6 +37,7 @@ export type Snapshot = z.infer<typeof Snapshot>;
 /** Setup commands whose result cannot be a snapshot: they run for each workspace. */
 export const RefusedSnapshot = z.object({
   v: z.literal(1),
+  engine,
   key: z.string().regex(/^[0-9a-f]{64}$/),
   /** A clause. */
   refused: z.string(),

@@ -21,6 +21,16 @@ export function explainChoice(issue: { code?: string; values?: unknown; input?: 
   return `must be one of ${known.join(', ')}${didYouMean(issue.input, known)}`;
 }
 
+/** For zod: the message for a key that a table does not have; undefined for other issues. */
+export function explainUnknownKey(
+  issue: { code?: string; keys?: unknown },
+  known: Iterable<string>,
+): string | undefined {
+  if (issue.code !== 'unrecognized_keys' || !Array.isArray(issue.keys)) return undefined;
+  const key = String(issue.keys[0]);
+  return `unknown key "${safeLine(key, 100)}"${didYouMean(key, known)}`;
+}
+
 /** Longer texts are not misspelt words. */
 const MAX_CLOSEST_LENGTH = 200;
 

@@ -6,7 +6,7 @@ import { IMPORT_LIMITS, limitsAsViolation, policyViolation, type ImportLimits } 
 import { assertObjectId, isObjectId, lastErrorLine, zeroId } from '../process/git-output.ts';
 import { candidatePath, createScratchRepo } from '../repository/scratch-repo.ts';
 import { scanChanges, type Additions, type ChangeScan } from './scan-secrets.ts';
-import { ABSENT, diffTrees, listFiles, type RawChange } from '../objects/trees.ts';
+import { ABSENT, diffTrees, type RawChange } from '../objects/trees.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { git, gitFailure, gitText, tryGit } from '../process/git.ts';
 import { defined } from '../../lib/guards.ts';
@@ -180,26 +180,11 @@ async function updateIndex(index: PrivateIndex, changes: RawChange[]): Promise<v
 
 /**
  * Writes the trees of the index. update-index silently skips invalid paths, so the result is compared with the packed tree.
- * The base may have trees that git writes in another way (modes such as 100664), and an exporter without it rewrites them.
  */
 async function writeTree(index: PrivateIndex, expected: string): Promise<string> {
   const made = await gitText(['write-tree'], optionsOf(index));
-  if (made === expected || (await rewriteTree(index, made)) === expected) return made;
+  if (made === expected) return made;
   throw policyViolation(undefined, `its tree ${expected} differs from the tree built from its files (${made})`);
-}
-
-/** The tree with the same entries, all of whose trees are written again. */
-async function rewriteTree(index: PrivateIndex, tree: string): Promise<string> {
-  const { gitDir, file, signal } = index;
-  const entries = await listFiles({ gitDir, commit: tree, signal }, () => true);
-  const own = { gitDir, file: `${file}.rewritten`, signal };
-  try {
-    const input = entries.map(({ mode, id, path }) => `${mode} ${id}\t${path}\0`).join('');
-    await git(['update-index', '-z', '--index-info'], { ...optionsOf(own), input });
-    return await gitText(['write-tree', '--missing-ok'], optionsOf(own));
-  } finally {
-    await rm(own.file, { force: true });
-  }
 }
 
 function optionsOf({ gitDir, file, signal }: PrivateIndex) {

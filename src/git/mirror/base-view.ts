@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto';
 import { copyFile, link, mkdtemp, open, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { createFolders, readFolder, syncPath } from '../../lib/fs.ts';
 import { processMark } from '../../lib/process-identity.ts';
 import { initBareRepo } from '../repository/init-repo.ts';
 import { git, gitText } from '../process/git.ts';
+import { findAncestor, readBoundary } from './history.ts';
 import { readMirrorFormat } from './mirror.ts';
 import { assertObjectId } from '../process/git-output.ts';
 import { retry } from '../../lib/async.ts';
@@ -13,8 +13,6 @@ import { retry } from '../../lib/async.ts';
 const MAX_PACKS = 20;
 /** Views kept per repository; the least recently used are removed first. Attempts have their own links. */
 const MAX_VIEWS = 32;
-/** How many ancestors are searched for a view that the new one can extend. */
-const MAX_ANCESTORS = 1_000;
 const VIEW = /^([0-9a-f]{40}|[0-9a-f]{64})(-[0-9a-f]{32})?$/;
 /** Packing the whole history of a large repository may be necessary. */
 const PACK_MS = 3_600_000;
@@ -97,12 +95,6 @@ export async function extendView(
   await removeOldest(views, names);
 }
 
-/** Part of the name of a view; empty unless the mirror is shallow. */
-async function readBoundary(mirrorDir: string): Promise<string> {
-  const { shallow } = await readMirrorFormat(mirrorDir);
-  return shallow === undefined ? '' : `-${createHash('sha256').update(shallow).digest('hex').slice(0, 32)}`;
-}
-
 async function listViews(views: string): Promise<string[]> {
   return (await readFolder(views)).filter((name) => VIEW.test(name));
 }
@@ -124,17 +116,6 @@ async function publishView(dir: string, fill: (aside: string) => Promise<void>):
   } finally {
     await rm(aside, { recursive: true, force: true });
   }
-}
-
-/** Finds the nearest ancestor of a commit that has a view. */
-async function findAncestor(
-  mirrorDir: string,
-  commit: string,
-  known: ReadonlySet<string | undefined>,
-): Promise<string | undefined> {
-  if (known.size === 0) return undefined;
-  const listed = await gitText(['rev-list', `--max-count=${MAX_ANCESTORS}`, commit], { gitDir: mirrorDir });
-  return listed.split('\n').find((id) => known.has(id));
 }
 
 /** Links all packs of a mirror if they contain exactly the objects reachable from the commit, as in a new mirror. Returns whether it did. */

@@ -8,8 +8,8 @@ import { retry } from '../../lib/async.ts';
 import { readFolder, syncPath } from '../../lib/fs.ts';
 import { defined } from '../../lib/guards.ts';
 import { isOrphaned, processMark } from '../../lib/process-identity.ts';
-import { assertObjectId } from '../process/git-output.ts';
 import { AT_LIMIT, git, gitStream, gitText, tryGit } from '../process/git.ts';
+import { revisions } from './history.ts';
 import { syncPacks } from '../repository/sync-repository.ts';
 
 interface SendRequest {
@@ -125,21 +125,21 @@ function packsOf(gitDir: string): string {
   return join(gitDir, 'objects', 'pack');
 }
 
-interface CommitSource {
+interface HistoryRequest {
   gitDir: string;
-  commit: string;
+  /** Commits and annotated tags. */
+  wanted: readonly string[];
+  /** What the receiver has: these, with all that they reach. */
+  known: readonly string[];
   signal?: AbortSignal;
 }
 
 /**
- * Streams a pack with one commit, its tree and its blobs, without history: the receiver must list the commit in its
- * `shallow` file. The stream fails with GIT_FAILED when git does.
+ * Streams a thin pack of what commits reach and the receiver lacks. The stream fails with GIT_FAILED when git does.
  */
-export async function streamCommitPack({ gitDir, commit, signal }: CommitSource): Promise<Readable> {
-  assertObjectId(commit, 'The commit');
-  const args = ['pack-objects', '--revs', '--shallow', '--stdout', '--quiet', '--delta-base-offset'];
-  const input = `--shallow ${commit}\n${commit}\n`;
-  const pack = await gitStream(args, { gitDir, input, ...defined({ signal }) });
+export async function streamHistory({ gitDir, wanted, known, signal }: HistoryRequest): Promise<Readable> {
+  const args = ['pack-objects', '--revs', '--thin', '--stdout', '--quiet', '--delta-base-offset'];
+  const pack = await gitStream(args, { gitDir, input: revisions(wanted, known), ...defined({ signal }) });
   const out = new PassThrough();
   // Ended only after git succeeded: a truncated stream must never look complete.
   Promise.all([pipeline(pack.stdout, out, { end: false }), pack.done]).then(

@@ -50,6 +50,12 @@ export async function addRefsToView(view: string, mirrorDir: string, refs: Works
   if (own !== undefined) await removeOldest(kept);
 }
 
+/** The refs of a view, as git reads them in `packed-refs`, and the ids of its annotated tags; empty if it has none. */
+export async function readViewRefs(view: string): Promise<{ text: string; tags: string[] }> {
+  const text = (await readIfExists(join(view, REFS_FILE))) ?? '';
+  return { text, tags: [...text.matchAll(/^([0-9a-f]{40,64}) refs\/tags\/.*\n\^/gm)].map(([, id = '']) => id) };
+}
+
 /** A damaged file would make git fail in every workspace of the run. */
 async function isIntact(dir: string): Promise<boolean> {
   const text = await readIfExists(join(dir, REFS_FILE));

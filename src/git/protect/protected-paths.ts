@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { compileGlobs, type GlobMatcher } from '../../lib/glob.ts';
+import { compileGlobs, compileOwnGlobs, type GlobMatcher } from '../../lib/glob.ts';
 import { foldName } from '../import/change-policy.ts';
 import { policyViolation } from '../import/import-limits.ts';
 import type { FileChange } from '../import/import-tree.ts';
@@ -21,8 +21,8 @@ const SLICE_MS = 20;
  */
 export async function findProtected(paths: readonly string[], globs: readonly string[]): Promise<string[]> {
   // Compiled once: it is the same for all stories.
-  ownRules ??= compileRules(Object.values(PROTECTED_GROUPS).flat());
-  const rules = [...ownRules, ...compileRules(globs)];
+  ownRules ??= compileRules(Object.values(PROTECTED_GROUPS).flat(), compileOwnGlobs);
+  const rules = [...ownRules, ...compileRules(globs, compileGlobs)];
   const found: string[] = [];
   const began = performance.now();
   let slice = began;
@@ -47,14 +47,14 @@ interface Rule {
 }
 
 /** Compiles adjacent globs of the same kind into one rule, which is faster. */
-function compileRules(globs: readonly string[]): Rule[] {
+function compileRules(globs: readonly string[], compile: typeof compileGlobs): Rule[] {
   const groups: { negated: boolean; globs: string[] }[] = [];
   for (const glob of globs) {
     const negated = glob.startsWith('!');
     if (groups.at(-1)?.negated !== negated) groups.push({ negated, globs: [] });
     groups.at(-1)?.globs.push(foldName(negated ? glob.slice(1) : glob));
   }
-  return groups.map(({ negated, globs }) => ({ negated, any: compileGlobs(globs) }));
+  return groups.map(({ negated, globs }) => ({ negated, any: compile(globs) }));
 }
 
 /**

@@ -1,3 +1,4 @@
+import { missingWorker } from '../../view/waiting.ts';
 import * as z from 'zod';
 import { OPERATIONS } from '../../api/operations.ts';
 import { submittedSchema } from '../../api/operations/schemas.ts';
@@ -156,12 +157,15 @@ export const submitTool = defineTool({
     const request = { prd: toPrdFile({ prd, path }), repos, set, allowDirty, profile, ...defined(more) };
     const runs = (await operations.submit(request)).runs;
     const first = runs[0]?.runId ?? '';
-    const { workers, draining = 0 } = await operations.getRun({ runId: first });
+    const view = await operations.getRun({ runId: first });
+    const { workers, draining = 0, engines } = view;
     const waiting = `Call halo_wait with runId "${first}".`;
     const advice =
-      draining > 0
-        ? 'All workers are draining: ask the user to resume one with `halo worker resume`, or to start another one.'
-        : 'No worker is running: ask the user to start `halo up` or `halo worker`.';
+      engines !== undefined
+        ? `The user must act: ${missingWorker(view) ?? ''}.`
+        : draining > 0
+          ? 'All workers are draining: ask the user to resume one with `halo worker resume`, or to start another one.'
+          : 'No worker is running: ask the user to start `halo up` or `halo worker`.';
     const next = workers > 0 ? waiting : `${advice} ${waiting}`;
     return { runs: runs.map((run) => ({ ...run, warnings: run.warnings.slice(0, MAX_ENTRIES) })), workers, next };
   },

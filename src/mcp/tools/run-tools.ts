@@ -5,7 +5,7 @@ import { defineTool, fieldOf, RUN_REFERENCE, type ToolOperations } from '../tool
 import { defined } from '../../lib/guards.ts';
 import { MAX_ENTRIES } from '../tool-result.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import { INBOX_KINDS, inboxContent, inboxItems, inboxStep, sharedBreakerItem } from '../../view/inbox.ts';
+import { INBOX_KINDS, inboxContent, inboxItems, inboxStep, outageItem, sharedBreakerItem } from '../../view/inbox.ts';
 import { listedRunSchema, runViewSchema, stepSchema, toListedRun, toRunView, toStep } from './run-view.ts';
 
 /** Queries that read only the runs that are listed. */
@@ -42,7 +42,7 @@ export const listTool = defineTool({
 
 const inboxEntry = z.object({
   kind: z.enum(INBOX_KINDS).describe('What a person decides.'),
-  runId: z.string().optional().describe('Absent: a breaker of a repository or a provider.'),
+  runId: z.string().optional().describe('Absent: an engine, or a breaker of a repository or a provider.'),
   project: z.string().optional(),
   story: z.string().optional(),
   text: z.string(),
@@ -53,13 +53,14 @@ export const inboxTool = defineTool({
   name: 'halo_inbox',
   title: 'List what waits for a person',
   description: `Lists what waits for a decision of a person, in all runs that you may see: ${inboxContent({ all: true })}. Report it; the decisions are for the user.`,
-  uses: [OPERATIONS.listRuns, OPERATIONS.listBreakers],
+  uses: [OPERATIONS.listRuns, OPERATIONS.listBreakers, OPERATIONS.listWorkers],
   input: z.strictObject({ limit: z.int().min(1).max(MAX_ENTRIES).default(20).describe('The number of entries.') }),
   output: z.object({ entries: z.array(inboxEntry), omitted: z.number().int().describe('Further entries.') }),
   async run(operations, { limit }) {
-    const [{ runs }, { breakers }] = await Promise.all([
+    const [{ runs }, { breakers }, { outages }] = await Promise.all([
       operations.listRuns({ ended: MAX_INBOX_RUNS }),
       operations.listBreakers({ shared: true }),
+      operations.listWorkers(),
     ]);
     const ofRuns = runs.flatMap((run) =>
       inboxItems(run, runs).map((item) => ({
@@ -71,7 +72,10 @@ export const inboxTool = defineTool({
         ...toStep(inboxStep(item, run)),
       })),
     );
-    const shared = breakers.map(sharedBreakerItem).map((item) => ({ ...item, text: safeLine(item.text, 600) }));
+    const shared = [...breakers.map(sharedBreakerItem), ...outages.map(outageItem)].map((item) => ({
+      ...item,
+      text: safeLine(item.text, 600),
+    }));
     const all = [...ofRuns, ...shared];
     return { entries: all.slice(0, limit), omitted: Math.max(0, all.length - limit) };
   },

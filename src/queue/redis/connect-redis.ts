@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Redis } from 'ioredis';
 import { findOpenFilesError, HaloError } from '../../core/failure/errors.ts';
-import { createFileOnce } from '../../lib/fs.ts';
+import { createFileOnce, pathExists } from '../../lib/fs.ts';
 import { LockBusyError, withLock } from '../../lib/lock.ts';
 import {
   cannotWrite,
@@ -125,7 +125,10 @@ async function locked<T>(paths: EmbeddedRedisPaths, work: () => Promise<T>): Pro
   });
 }
 
-const ID = /^[0-9a-f]{12}$/;
+/** The id of a HALO_HOME. */
+export const HOME_ID = /^[0-9a-f]{12}$/;
+/** A folder of a HALO_HOME with what was restored and has not its name yet; the id gets it last. */
+export const RESTORED = '.restored';
 
 /**
  * The id of a HALO_HOME, created on first use. It is the same for all processes that share the folder, whatever its path.
@@ -136,7 +139,7 @@ export async function readHomeId(home: string): Promise<string> {
   const id = await readOrCreate(file).catch((error: unknown) => {
     throw unwritableHome(home, error);
   });
-  if (ID.test(id)) return id;
+  if (HOME_ID.test(id)) return id;
   throw new HaloError('DISK_FAILED', `The id file ${file} of this HALO_HOME is damaged.`, {
     hint: 'Restore the file from a backup. Or stop halo, remove the file, and remove the containers and volumes with the old id (label dev.halo.home) yourself.',
   });
@@ -149,11 +152,19 @@ async function readOrCreate(file: string): Promise<string> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
+  if (await pathExists(join(dirname(file), RESTORED))) throw halfRestored(dirname(file));
   await createFileOnce(file, `${randomBytes(6).toString('hex')}\n`);
   return read();
 }
 
+function halfRestored(home: string): HaloError {
+  return new HaloError('CONFIG_INVALID', `A restore into ${home} was interrupted.`, {
+    hint: 'Run `halo restore` again: it finishes what was verified.',
+  });
+}
+
 function unwritableHome(home: string, error: unknown): HaloError {
+  if (error instanceof HaloError) return error;
   const openFiles = findOpenFilesError(error);
   if (openFiles !== undefined) return openFiles;
   const { message } = error as Error;

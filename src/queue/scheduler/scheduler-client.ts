@@ -1,6 +1,7 @@
 import type { Queue } from 'bullmq';
+import { defined } from '../../lib/guards.ts';
 import type { Redis } from 'ioredis';
-import { JOB_NAME, queueName, type StoryJob } from '../job.ts';
+import { JOB_NAME, queueOf, type StoryJob } from '../job.ts';
 import {
   openScheduler,
   type SchedulerReply,
@@ -18,8 +19,8 @@ export interface SchedulerClient {
   list: Scheduler['list'];
   slots: Scheduler['slots'];
   workers: Scheduler['workers'];
-  /** The queue of a lane; '' is the shared queue. */
-  queueOf(lane: string): Promise<Queue<StoryJob>>;
+  /** The queue of a lane or an engine: see `queueOf`. */
+  open(place: { lane: string; engine?: string | undefined }): Promise<Queue<StoryJob>>;
   close(): Promise<void>;
 }
 
@@ -32,32 +33,37 @@ const FIRST_DELAY_MS = 2000;
 export function openSchedulerClient(connection: Redis, options: SchedulerOptions): SchedulerClient {
   const { prefix } = options;
   const scheduler = openScheduler(connection, options);
-  const lanes = new Map<string, Queue<StoryJob>>();
-  const queueOf = async (lane: string) => {
+  const opened = new Map<string, Queue<StoryJob>>();
+  const open: SchedulerClient['open'] = async (place) => {
     // A submit without a worker uses none, and would take longer to load bullmq than for all other work with Redis.
     const { Queue } = await import('bullmq');
-    const open = lanes.get(lane);
-    if (open !== undefined) return open;
-    const queue = new Queue<StoryJob>(queueName(lane), { connection, prefix, skipVersionCheck: true });
+    const name = queueOf(place);
+    const known = opened.get(name);
+    if (known !== undefined) return known;
+    const queue = new Queue<StoryJob>(name, { connection, prefix, skipVersionCheck: true });
     queue.on('error', () => undefined);
-    lanes.set(lane, queue);
+    opened.set(name, queue);
     // A queue that was opened while Redis did not answer stays unusable.
-    queue.waitUntilReady().catch(() => lanes.delete(lane));
+    queue.waitUntilReady().catch(() => opened.delete(name));
     return queue;
   };
   return {
-    queueOf,
+    open,
     ids: () => scheduler.ids(),
     list: () => scheduler.list(),
     slots: () => scheduler.slots(),
     workers: () => scheduler.workers(),
     async update(update) {
       const reply = await scheduler.update(update);
-      for (const { id, entry } of reply.granted) await add(await queueOf(entry.lane), id, entry);
+      for (const { id, entry } of reply.granted) {
+        // A job that is left in the queue of an engine would keep a worker there from noticing that it has lost it.
+        if (entry.from !== undefined) await (await open({ lane: '', engine: entry.from })).remove(id);
+        await add(await open(entry), id, entry);
+      }
       return reply;
     },
     async close() {
-      for (const queue of lanes.values()) await queue.close().catch(() => undefined);
+      for (const queue of opened.values()) await queue.close().catch(() => undefined);
     },
   };
 }
@@ -84,11 +90,15 @@ export const TICK_MS = 1000;
 
 interface SlotClientOptions {
   /** The worker to register; `slots` is the number of jobs that it runs in parallel. */
-  worker: Omit<NonNullable<SchedulerUpdate['worker']>, 'busy' | 'draining'>;
+  worker: Omit<NonNullable<SchedulerUpdate['worker']>, 'busy' | 'draining' | 'away'>;
   /** The maximum time between two ticks. */
   tickMs: number;
+  /** Whether it begins drained; default: false. */
+  draining?: boolean;
   /** Called when the worker must take no more jobs, or may take jobs again. */
   onDraining: (draining: boolean) => void;
+  /** Called for a job of this worker that another engine has taken over. */
+  onLost: (id: string) => void;
   /** Gets errors of ticks. The next tick runs anyway. */
   onError: (error: Error) => void;
 }
@@ -103,7 +113,8 @@ export class SlotClient {
   private readonly beginning = new Set<string>();
   private slots: number;
   /** Remembered here, so that a loss of data in Redis does not end it. */
-  private draining = false;
+  private draining: boolean;
+  private away = false;
   /** Numbers of the last update that was sent, and of the last one whose reply was read. */
   private sent = 0;
   private read = 0;
@@ -116,6 +127,7 @@ export class SlotClient {
     this.options = options;
     this.tickMs = options.tickMs;
     this.slots = options.worker.slots;
+    this.draining = options.draining ?? false;
   }
 
   /** Registers the worker. While Redis accepts nothing, each tick tries it again, as for a worker that runs. */
@@ -131,7 +143,8 @@ export class SlotClient {
   async begin(id: string): Promise<JobEntry | undefined> {
     this.beginning.add(id);
     try {
-      const reply = await this.send({ begin: { id, host: this.options.worker.host } });
+      const { host, engine } = this.options.worker;
+      const reply = await this.send({ begin: { id, host, ...defined({ engine }) } });
       this.scheduleDue(reply);
       const entry = reply.started;
       if (entry !== undefined) this.working.set(id, entry);
@@ -148,14 +161,25 @@ export class SlotClient {
   }
 
   /** Returns the job's slot and queues the job again after that time. */
-  async requeue(id: string, delayMs: number): Promise<void> {
+  async requeue(id: string, { afterMs: delayMs, avoid }: { afterMs: number; avoid?: string }): Promise<void> {
     this.working.delete(id);
-    this.scheduleDue(await this.send({ later: { id, delayMs } }));
+    this.scheduleDue(await this.send({ later: { id, delayMs, ...defined({ avoid }) } }));
   }
 
   /** Stops renewing the job's slot, which remains until it expires. */
   forget(id: string): void {
     this.working.delete(id);
+  }
+
+  /** After `forget`, for a job that is in the queue again: if no worker of the engine would take it, it moves to another one. */
+  async giveBack(id: string): Promise<void> {
+    this.scheduleDue(await this.send({ back: id }));
+  }
+
+  /** Reports that the engine of the worker does not answer, or answers again. Its jobs in the queue move to other engines. */
+  async setAway(away: boolean): Promise<void> {
+    this.away = away;
+    this.scheduleDue(await this.send({}));
   }
 
   /** Requests no more jobs. */
@@ -175,11 +199,12 @@ export class SlotClient {
     let number = 0;
     const reply = await this.scheduler.update(() => {
       number = ++this.sent;
-      const { slots, draining } = this;
+      const { slots, draining, away } = this;
       const busy = new Set([...this.working.keys(), ...this.beginning]).size;
-      const worker = { ...this.options.worker, slots, busy, draining };
+      const worker = { ...this.options.worker, slots, busy, draining, ...(away && { away }) };
       return { ...update, working: Object.fromEntries(this.working), worker };
     });
+    for (const id of reply.lost.filter((each) => this.working.delete(each))) this.options.onLost(id);
     // A reply that granted jobs is read only when they are queued.
     if (number < this.read) return reply;
     this.read = number;

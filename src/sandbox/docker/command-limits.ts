@@ -62,10 +62,17 @@ const EVERY_MS = 250;
 
 /**
  * Watches whether the kernel refused to start a process because of the container's pids limit. Polls while the
- * container runs, because the counter is removed with it. Misses the last moments, and cannot observe a remote engine.
+ * container runs, because the counter is removed with it. Misses the last moments, and observes nothing on another machine.
  */
-export function watchPidsLimit(id: string): { refused: () => boolean; stop: () => void } {
-  let refused = false;
+export function watchPidsLimit(
+  id: string,
+  isHere: () => Promise<boolean>,
+): { refused: () => boolean; stop: () => void } {
+  let [refused, here] = [false, false];
+  isHere().then(
+    (answer) => (answer ? (here = true) : stop()),
+    () => stop(),
+  );
   let places = EVENT_FILES.map((place) => place(id));
   const look = async () => {
     const texts = await Promise.all(places.map((path) => readFile(path, 'utf8').catch(() => undefined)));
@@ -75,5 +82,5 @@ export function watchPidsLimit(id: string): { refused: () => boolean; stop: () =
   };
   const timer = setInterval(() => void look(), EVERY_MS).unref();
   const stop = () => clearInterval(timer);
-  return { refused: () => refused, stop };
+  return { refused: () => refused && here, stop };
 }

@@ -5,6 +5,8 @@ import { tryParseJson } from '../../lib/parse-json.ts';
 import { toDockerError } from './docker-client.ts';
 
 const MAX_WAIT_MS = 5_000;
+/** Far more than 256 events. */
+const MAX_BYTES = 4 * 1024 * 1024;
 
 /** What the engine knows about the exit of a container. */
 export interface ExitEvents {
@@ -28,7 +30,10 @@ export async function readExitEvents(docker: Pick<Docker, 'getEvents'>, id: stri
     const found = { recorded: false, signalled: false };
     await new Promise<void>((resolve) => {
       let text = '';
+      let left = MAX_BYTES;
       events.on('data', (bytes: Buffer) => {
+        left -= bytes.length;
+        if (left < 0) return void events.destroy();
         const lines = (text + bytes.toString('utf8')).split('\n');
         text = lines.pop() ?? '';
         for (const line of lines) {

@@ -55,7 +55,8 @@ export function buildContainer(spec: SandboxSpec, seccomp: string): ContainerCre
 /** The types of dockerode lack this option. */
 type SealedHostConfig = HostConfig & { CgroupnsMode: 'private' };
 
-function hostConfig({ limits, labels, user, mounts, runtime }: SandboxSpec, seccomp: string): SealedHostConfig {
+function hostConfig(spec: SandboxSpec, seccomp: string): SealedHostConfig {
+  const { limits, labels, user, mounts, runtime, hostNames = [], writesRun } = spec;
   const fileBytes = limits.fileBytes ?? FILE_BYTES;
   const openFiles = limits.files ?? OPEN_FILES;
   return {
@@ -66,6 +67,7 @@ function hostConfig({ limits, labels, user, mounts, runtime }: SandboxSpec, secc
     ReadonlyRootfs: true,
     Init: true,
     ...defined({ Runtime: runtime }),
+    ExtraHosts: hostNames.map((name) => `${name}:127.0.0.1`),
     PidsLimit: limits.pids,
     Memory: limits.memoryBytes,
     MemorySwap: limits.memoryBytes,
@@ -83,10 +85,11 @@ function hostConfig({ limits, labels, user, mounts, runtime }: SandboxSpec, secc
     Tmpfs: {
       '/tmp': 'rw,exec,nosuid,nodev,size=512m,nr_inodes=100k,mode=1777',
       [AGENT_HOME]: `rw,exec,nosuid,nodev,size=256m,nr_inodes=100k,mode=0700,uid=${user},gid=${user}`,
-      '/run': 'rw,noexec,nosuid,nodev,size=8m,nr_inodes=1k',
+      '/run': `rw,noexec,nosuid,nodev,size=8m,nr_inodes=1k${writesRun ? `,mode=0755,uid=${user},gid=${user}` : ''}`,
+      ...Object.fromEntries(mounts.flatMap((mount) => (mount.kind === 'memory' ? [memoryOf(mount, user)] : []))),
     },
     Mounts: [
-      ...mounts.map(buildMount),
+      ...mounts.flatMap((mount) => (mount.kind === 'memory' ? [] : [buildMount(mount)])),
       NO_RESOLVER,
       ...(limits.ptys === undefined ? [] : [limitTerminals(limits.ptys, labels)]),
     ],
@@ -111,7 +114,6 @@ const NOTHING_OF_THE_HOST = {
   DeviceRequests: [],
   GroupAdd: [String(SNAPSHOT_GROUP)],
   Links: [],
-  ExtraHosts: [],
   PortBindings: {},
   PublishAllPorts: false,
   Sysctls: {},
@@ -157,10 +159,14 @@ export function containerLabels(labels: SandboxLabels, user?: number): Record<st
 /** Never mounted into a sandbox: sockets such as the engine's, and system folders of the host. */
 const NEVER = /^\/(?:$|(?:proc|sys|dev|etc|boot)(?:\/|$)|(?:var\/)?run(?:$|\/(?:docker|podman|containerd)))|\.sock$/;
 
-function buildMount(mount: Mount): MountSettings {
+function memoryOf({ target, sizeBytes }: Mount & { kind: 'memory' }, user: number): [string, string] {
+  return [target, `rw,noexec,nosuid,nodev,size=${sizeBytes},mode=0700,uid=${user},gid=${user}`];
+}
+
+function buildMount(mount: Exclude<Mount, { kind: 'memory' }>): MountSettings {
   const { kind, source } = mount;
   const fits =
-    kind === 'bind' ? source.startsWith('/') && !NEVER.test(normalize(source)) : /^[\w][\w.-]*$/.test(source);
+    kind === 'bind' ? source.startsWith('/') && !NEVER.test(normalize(source)) : /^(?:[\w][\w.-]*)?$/.test(source);
   if (!fits) throw new HaloError('INTERNAL', `${JSON.stringify(source)} must not be mounted into a sandbox.`);
   if (mount.kind === 'bind') {
     return {

@@ -9,6 +9,7 @@ interface Info {
   ID?: string;
   ServerVersion: string;
   KernelVersion?: string;
+  Architecture?: string;
   CgroupVersion?: string;
   Driver: string;
   DockerRootDir: string;
@@ -23,15 +24,19 @@ interface Version {
   Components?: { Name: string; Version: string }[] | null;
 }
 
+/** The engine chooses it, and it is written into every journal. */
+const MAX_ID = 100;
+
 /** Reads the engine's version and properties. Throws DOCKER_UNAVAILABLE, DOCKER_FAILED. */
 export async function readEngineInfo(docker: Docker): Promise<EngineInfo> {
   const [info, version] = (await Promise.all([docker.info(), docker.version()]).catch((error: unknown) => {
     throw toDockerError(error, 'report its version');
   })) as [Info, Version];
   return {
-    id: info.ID ?? '',
+    id: (info.ID ?? '').slice(0, MAX_ID),
     version: info.ServerVersion,
     apiVersion: version.ApiVersion ?? '',
+    architecture: architectureOf(info.Architecture ?? ''),
     kernel: info.KernelVersion ?? '',
     runc: version.Components?.find(({ Name }) => Name === 'runc')?.Version,
     cgroupVersion: info.CgroupVersion ?? '1',
@@ -40,7 +45,6 @@ export async function readEngineInfo(docker: Docker): Promise<EngineInfo> {
     runtimes: Object.keys(info.Runtimes ?? {}),
     configuration: JSON.stringify([endpointOf(docker), info.DefaultRuntime, info.Runtimes]),
     security: (info.SecurityOptions ?? []).flatMap((option) => /^name=([^,]+)/.exec(option)?.[1] ?? []),
-    openFiles: await readOpenFiles(),
     warnings: info.Warnings ?? [],
   };
 }
@@ -51,10 +55,16 @@ function endpointOf({ modem }: Docker): unknown {
   return [socketPath, protocol, host, port];
 }
 
+/** Engines report what `uname -m` prints. */
+function architectureOf(machine: string): string {
+  return { x86_64: 'x64', amd64: 'x64', aarch64: 'arm64' }[machine] ?? machine;
+}
+
 /** The pid file of an engine on this machine. */
 const PID_FILE = '/var/run/docker.pid';
 
-async function readOpenFiles(): Promise<number | undefined> {
+/** The engine's limit of open files, if it runs on this machine. */
+export async function readOpenFiles(): Promise<number | undefined> {
   try {
     const pid = Number(await readFile(PID_FILE, 'utf8'));
     return parseOpenFiles(await readFile(`/proc/${pid}/limits`, 'utf8'));

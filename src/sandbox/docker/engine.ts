@@ -1,8 +1,9 @@
 import {
-  createSnapshotVolume,
+  createKeptVolume,
+  createSocketVolume,
   createVolume,
   hasVolume,
-  listSnapshotVolumes,
+  listKeptVolumes,
   openToolsVolume,
   removeVolume,
   supportsVolumeQuota,
@@ -13,16 +14,18 @@ import { HALO_IMAGE, readToolVersion } from './image/image-recipe.ts';
 import { listLabelledResources, listOrphans, processLabel, removeLabelledResource } from './labelled-resources.ts';
 import { buildContainer, seccompProfile } from './container-spec.ts';
 import { prepareSandbox, runCommand, type AttachedContainer } from './run-command.ts';
-import { openImageLookup, readAccounts } from './image/image-lookup.ts';
+import { assertNoVolumes, openImageLookup, readAccounts } from './image/image-lookup.ts';
+import { tmpdir } from 'node:os';
 import { canBridge, canMount, canReach } from './channel-probe.ts';
 import { openBridge } from './bridge.ts';
-import { readEngineInfo, usersInUse } from './engine-info.ts';
-import { engineStatus, imageMissing, openDockerClient, toDockerError } from './docker-client.ts';
-import { measureVolume, openDiskSpace } from './disk/disk-meter.ts';
+import { readEngineInfo, readOpenFiles, usersInUse } from './engine-info.ts';
+import { closeDockerClient, engineStatus, imageMissing, openDockerClient, toDockerError } from './docker-client.ts';
+import { measureVolume, openDiskSpace, openRemoteSpace } from './disk/disk-meter.ts';
 import { DiskLimiter, type DiskLimitReason } from './disk/disk-limit.ts';
 import { splitFrames } from './demultiplex.ts';
-import type { Sandbox, SandboxEngine, SandboxSpec } from '../sandbox.ts';
-import { ignore } from '../../lib/async.ts';
+import type { ImageFacts, Sandbox, SandboxEngine, SandboxSpec } from '../sandbox.ts';
+import type { EngineAddress } from '../../core/engine/engine-address.ts';
+import { ignore, memoizeAsync } from '../../lib/async.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { ContainerCreateOptions } from 'dockerode';
 import type Docker from 'dockerode';
@@ -31,13 +34,27 @@ import { randomBytes } from 'node:crypto';
 
 const ATTACH = { stream: true, hijack: true, stdin: true, stdout: true, stderr: true };
 
-/** Opens the Docker engine that the environment names (DOCKER_HOST, else the local socket). No API version is pinned. */
-export function openDockerEngine(docker: Docker = openDockerClient()): SandboxEngine {
+interface EngineOptions {
+  deadlineMs?: number;
+  /** Whether the engine sees the folders of this machine; default: a probe of the one for temporary files. */
+  isHere?: () => Promise<boolean>;
+}
+
+/**
+ * Opens a Docker engine; default: the one that the environment names (DOCKER_HOST, else the local socket). No API version
+ * is pinned. An address does not say where the engine runs, since a socket can be forwarded: `isHere` decides whether the
+ * disk and the processes of this machine are the engine's.
+ */
+export function openDockerEngine(at?: EngineAddress, options: EngineOptions = {}): SandboxEngine {
+  const docker = openDockerClient(at, options);
   const lookUp = openImageLookup(docker);
   const tools = openToolsVolume(docker);
-  const space = openDiskSpace(docker);
-  const diskLimiter = new DiskLimiter(space);
-  const start = async (spec: SandboxSpec) => {
+  const sharesTmp = memoizeAsync(() => canMount({ start }, tmpdir()));
+  const { isHere = () => sharesTmp(undefined) } = options;
+  const space = openDiskSpace(docker, isHere);
+  const diskLimiter = new DiskLimiter(space, () => remoteSpace());
+  const helpers = new VolumeUses();
+  const start = async (spec: SandboxSpec): Promise<Sandbox> => {
     const volumes = watchedVolumes(spec);
     const { freeDiskBytes = 0 } = spec.limits;
     if (freeDiskBytes > 0 || volumes.length > 0) await diskLimiter.admit(freeDiskBytes, volumes[0]?.volume);
@@ -57,23 +74,42 @@ export function openDockerEngine(docker: Docker = openDockerClient()): SandboxEn
             return () => watched.forEach((leave) => leave());
           };
     const [image, trusted, seccomp] = await Promise.all([lookUp(spec.image), lookUp(HALO_IMAGE), seccompProfile()]);
-    const mounts = [...(await tools(image, trusted)), ...spec.mounts];
-    return startSandbox(docker, spec, { options: buildContainer({ ...spec, image, mounts }, seccomp), watchDisk });
+    assertNoVolumes(
+      spec.image,
+      image,
+      spec.mounts.map(({ target }) => target),
+    );
+    const mounts = [...(await tools(image.id, trusted.id)), ...spec.mounts];
+    const started = { options: buildContainer({ ...spec, image: image.id, mounts }, seccomp), watchDisk, isHere };
+    return startSandbox(docker, spec, started);
+  };
+  const remoteSpace = openRemoteSpace({ start });
+  const find = async (name: string): Promise<ImageFacts | undefined> => {
+    const image = await lookUp(name).catch(undefinedIfMissing);
+    if (image !== undefined) assertNoVolumes(name, image);
+    return image;
   };
   return {
     start,
     info: () => readEngineInfo(docker),
     createVolume: (name, labels, options) => createVolume(docker, { name, labels, ...options }),
-    createSnapshotVolume: (name, owner) => createSnapshotVolume(docker, name, owner),
+    createSocketVolume: (name, labels, options) => createSocketVolume(docker, { name, labels, ...options }),
+    createKeptVolume: (name, kept) => createKeptVolume(docker, name, kept),
     hasVolume: (name) => hasVolume(docker, name),
-    freeBytes: async () => (await space())?.freeBytes,
-    listSnapshotVolumes: (home) => listSnapshotVolumes(docker, home),
+    freeBytes: async () => (await space())?.freeBytes ?? remoteSpace(),
+    isHere,
+    openFiles: async () => ((await isHere()) ? readOpenFiles() : undefined),
+    listKeptVolumes: (kept) => listKeptVolumes(docker, kept),
     createOverlay: async (overlay, labels) => {
-      await createOverlay({ docker, start }, overlay, labels);
+      const removing = (removed: Promise<void>) => helpers.use([overlay.upper, overlay.lower], removed);
+      await createOverlay({ docker, start, removing }, overlay, labels);
       diskLimiter.addOverlay(overlay.name, overlay.upper);
     },
     canOverlay: () => canOverlay({ docker, start }),
-    removeVolume: async (name) => removeVolume({ docker, start }, name, await diskLimiter.forget(name)),
+    removeVolume: async (name) => {
+      await helpers.unused(name);
+      await removeVolume({ docker, start }, name, await diskLimiter.forget(name));
+    },
     diskLimitMethod: async () =>
       (await supportsVolumeQuota(docker)) ? 'quota' : (await space()) === undefined ? 'sample' : 'watch',
     usersInUse: () => usersInUse(docker),
@@ -85,15 +121,14 @@ export function openDockerEngine(docker: Docker = openDockerClient()): SandboxEn
       await removeVolume({ docker, start }, belonging.name, 0).catch(unlessInUse);
     },
     listOrphans: () => listOrphans(docker),
-    imageId: (name) =>
-      lookUp(name).catch((error: unknown) => {
-        if (error instanceof HaloError && error.code === 'IMAGE_MISSING') return undefined;
-        throw error;
-      }),
+    imageId: async (name) => (await find(name))?.id,
+    imageContent: async (name) => (await find(name))?.content,
+    describeImage: (name) => lookUp(name).catch(undefinedIfMissing),
     accounts: (image) => readAccounts({ start }, image),
     canMount: (dir) => canMount({ start }, dir),
     canReach: (dir, runtime) => canReach({ start }, dir, runtime),
     canBridge: () => canBridge({ start }),
+    close: () => closeDockerClient(docker),
   };
 }
 
@@ -111,16 +146,21 @@ function watchedVolumes({ mounts, limits }: SandboxSpec): { volume: string; limi
 interface Start {
   options: ContainerCreateOptions;
   watchDisk: AttachedContainer['watchDisk'];
+  isHere: AttachedContainer['isHere'];
 }
 
-async function startSandbox(docker: Docker, spec: SandboxSpec, { options, watchDisk }: Start): Promise<Sandbox> {
+async function startSandbox(
+  docker: Docker,
+  spec: SandboxSpec,
+  { options, watchDisk, isHere }: Start,
+): Promise<Sandbox> {
   const { run, storyKey, attempt, phase } = spec.labels;
   const name = `halo-${run}-${storyKey}-a${attempt}-${phase}-${randomBytes(3).toString('hex')}`;
   // `_query` and `_body`: otherwise dockerode also puts all options into the URL, which proxies truncate and log.
   const body = { ...options, Labels: { ...options.Labels, ...processLabel() } };
   const request = { _query: { name }, _body: body } as ContainerCreateOptions;
   const container = await docker.createContainer(request).catch((error: unknown) => {
-    if (engineStatus(error) === 404) throw imageMissing(spec.image);
+    if (engineStatus(error) === 404) throw imageMissing(spec.image, error);
     throw toDockerError(error, 'create a container');
   });
   const [removing, closing] = [new AbortController(), new AbortController()];
@@ -147,6 +187,7 @@ async function startSandbox(docker: Docker, spec: SandboxSpec, { options, watchD
       output: pieces,
       exited,
       watchDisk,
+      isHere,
       removing: removing.signal,
       readExitEvents: () => readExitEvents(docker, container.id),
     };
@@ -163,9 +204,31 @@ async function startSandbox(docker: Docker, spec: SandboxSpec, { options, watchD
   }
 }
 
+function undefinedIfMissing(error: unknown): undefined {
+  if (!(error instanceof HaloError) || error.code !== 'IMAGE_MISSING') throw error;
+}
+
 /** Ignores that a container still uses the volume: the next sweep removes it. */
 function unlessInUse(error: HaloError): void {
   if (engineStatus(error.cause) !== 409) throw error;
+}
+
+/** Which volumes are used by sandboxes that are being removed: the engine refuses to remove them until then. */
+class VolumeUses {
+  private readonly ending = new Map<string, Set<Promise<void>>>();
+
+  /** `removed` never rejects. */
+  use(volumes: readonly string[], removed: Promise<void>): void {
+    for (const volume of volumes) {
+      const uses = this.ending.get(volume) ?? new Set();
+      this.ending.set(volume, uses.add(removed));
+      void removed.then(() => uses.delete(removed) && uses.size === 0 && this.ending.delete(volume));
+    }
+  }
+
+  async unused(volume: string): Promise<void> {
+    await Promise.all([...(this.ending.get(volume) ?? [])]);
+  }
 }
 
 function onceOnly(action: () => Promise<void>): () => Promise<void> {

@@ -30,20 +30,23 @@ async function listByLabel(docker: Docker, label: string): Promise<FoundResource
   const [containers, { Volumes: volumes }] = await listed.catch((error: unknown) => {
     throw toDockerError(error, 'list containers and volumes');
   });
-  return [
+  const found = [
     ...containers.map(({ Id, Labels, Created }) => ({
       kind: 'container' as const,
       name: Id,
-      labels: Labels,
+      labels: Labels ?? {},
       madeMs: Created * 1000,
     })),
     ...(volumes ?? []).map((volume) => ({
       kind: 'volume' as const,
       name: volume.Name,
-      labels: volume.Labels,
+      labels: volume.Labels ?? {},
       madeMs: Date.parse((volume as { CreatedAt?: string }).CreatedAt ?? ''),
     })),
   ];
+  // What is listed may be removed: it must be halo's, also if the engine ignores the filter.
+  const [name = '', value] = label.split('=');
+  return found.filter(({ labels }) => labels[name] !== undefined && (value === undefined || labels[name] === value));
 }
 
 /** Kills and removes a container, or removes a volume. Safe when it is gone or going. */

@@ -2,7 +2,7 @@ import type { ExitEvents } from './container-exit-check.ts';
 import { watchLimits, watchPidsLimit, type KillReason, type LimitWatch } from './command-limits.ts';
 import { writeOutput, type OutputChunk } from './demultiplex.ts';
 import { openPipeReader, type PipeReader } from '../output-pipe.ts';
-import { engineStatus, toDockerError } from './docker-client.ts';
+import { engineOf, engineStatus, toDockerError } from './docker-client.ts';
 import type { DiskLimitReason } from './disk/disk-limit.ts';
 import type { Command, SandboxExit } from '../sandbox.ts';
 import { ignore, sleep, withTimeout } from '../../lib/async.ts';
@@ -50,6 +50,8 @@ export interface AttachedContainer {
   exited: Promise<unknown>;
   /** Watches the disk usage of the sandbox until the returned function is called; undefined if no volume is writable. */
   watchDisk: ((end: (why: DiskLimitReason) => void) => () => void) | undefined;
+  /** Whether the engine runs on this machine. */
+  isHere: () => Promise<boolean>;
   /** Aborts when halo removes the container, whose command then ends as aborted. */
   removing: AbortSignal;
   /** What the engine recorded about the exit: nothing if it was restarted since. */
@@ -79,14 +81,14 @@ export async function prepareSandbox(attached: AttachedContainer, script: string
   }
 }
 
-async function followPreparation({ output: pieces }: AttachedContainer): Promise<string> {
+async function followPreparation({ container, output: pieces }: AttachedContainer): Promise<string> {
   let heard = '';
   let complaint = '';
   while (!heard.endsWith(READY)) {
     const { value, done } = await pieces.next().catch((error: unknown) => {
-      throw toDockerError(error, 'prepare a sandbox');
+      throw toDockerError(error, 'prepare a sandbox', container);
     });
-    if (done) throw unprepared(complaint.trim() || heard);
+    if (done) throw unprepared(container, complaint.trim() || heard);
     const text = value.bytes.toString('utf8');
     if (value.from === 'stdout') heard = (heard + text).slice(-MAX_PREPARE_OUTPUT);
     else complaint = (complaint + text).slice(-1_000);
@@ -94,10 +96,10 @@ async function followPreparation({ output: pieces }: AttachedContainer): Promise
   return heard.slice(0, -READY.length);
 }
 
-function unprepared(why: string): HaloError {
+function unprepared(container: Container, why: string): HaloError {
   const isFull = isDiskFullMessage(why);
   return isFull
-    ? toDockerError(new Error(why), 'prepare a sandbox')
+    ? toDockerError(new Error(why), 'prepare a sandbox', container)
     : new HaloError('DOCKER_FAILED', `A sandbox could not be prepared: ${why}`, { cause: why });
 }
 
@@ -113,7 +115,7 @@ export async function runCommand(attached: AttachedContainer, command: Command):
   if (removing.aborted) onRemoval();
   removing.addEventListener('abort', onRemoval, { once: true });
   const leaveDisk = attached.watchDisk?.((why) => watch.end(why));
-  const forks = watchPidsLimit(container.id);
+  const forks = watchPidsLimit(container.id, attached.isHere);
   let pipe: PipeReader | undefined;
   let pipedOutput: Promise<void> | undefined;
   try {
@@ -138,15 +140,15 @@ export async function runCommand(attached: AttachedContainer, command: Command):
     const isLate = (await withTimeout(DRAIN_MS, attachedOutput)) === 'late';
     if (isLate) stream.destroy();
     if (pipedOutput !== undefined && (await withTimeout(PIPE_DRAIN_MS, pipedOutput)) === 'late') {
-      broken ??= lostOutput();
+      broken ??= lostOutput(container);
       pipe?.destroy();
     }
     if (!isLate && broken !== undefined && watch.reason() === undefined)
-      throw toDockerError(broken, 'read the output of a container');
+      throw toDockerError(broken, 'read the output of a container', container);
     await Promise.all([attachedOutput, pipedOutput]);
     await feeding;
     const exit = watch.reason() === undefined && events ? await readExit(attached, events) : undefined;
-    if (exit !== undefined && !begun.seen && !endsBeforeShell(exit)) throw lostOutput();
+    if (exit !== undefined && !begun.seen && !endsBeforeShell(exit)) throw lostOutput(container);
     const ms = Math.round(performance.now() - started);
     return { ...describeExit(watch.reason(), exit, ms), forksRefused: forks.refused() };
   } finally {
@@ -185,11 +187,11 @@ async function waitForExit(
   // The exit state of a container that halo killed is not needed.
   if (watch.reason() !== undefined && (await inspect(container))?.State.Running !== true) return;
   await container.kill().catch(ignore);
-  throw lostOutput();
+  throw lostOutput(container);
 }
 
-function lostOutput(): HaloError {
-  return new HaloError('DOCKER_FAILED', 'Docker lost the output of a container.');
+function lostOutput(container: Container): HaloError {
+  return new HaloError('DOCKER_FAILED', `${engineOf(container)} lost the output of a container.`);
 }
 
 /** Whether a container may end like this before its command reports that it begins. */
@@ -205,11 +207,11 @@ interface ExitState {
 /** Reads how a container ended that halo did not kill. */
 async function readExit({ container }: AttachedContainer, events: Promise<ExitEvents>): Promise<ExitState> {
   const [facts, { recorded, signalled }] = await Promise.all([inspect(container), events]);
-  if (!recorded) throw new HaloError('DOCKER_FAILED', 'Docker was restarted, and stopped a container.');
+  if (!recorded) throw new HaloError('DOCKER_FAILED', `${engineOf(container)} was restarted, and stopped a container.`);
   if (facts?.State.Running !== false || !Number.isInteger(facts.State.ExitCode))
-    throw new HaloError('DOCKER_FAILED', 'Docker does not report how a container ended.');
+    throw new HaloError('DOCKER_FAILED', `${engineOf(container)} does not report how a container ended.`);
   // Processes of the container cannot send signals through the engine.
-  if (signalled) throw new HaloError('DOCKER_FAILED', 'Docker, or a user of it, stopped a container.');
+  if (signalled) throw new HaloError('DOCKER_FAILED', `${engineOf(container)}, or a user of it, stopped a container.`);
   return facts.State;
 }
 

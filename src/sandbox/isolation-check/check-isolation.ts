@@ -82,12 +82,17 @@ function chooseRuntime({ runtimes }: EngineInfo, wanted: string): string | undef
   });
 }
 
+/** Whether sandboxes of a runtime have kernels of their own, which share no sockets. */
+export function hasOwnKernel(runtime: string | undefined): boolean {
+  return runtime !== undefined && /runsc|kata/.test(runtime);
+}
+
 /** Runs a sandbox with the real container options and small limits, and judges what a program can see and do inside. */
 export async function runIsolationScript(
   engine: SandboxEngine,
   runtime: string | undefined,
 ): Promise<IsolationFinding[]> {
-  const own = runtime !== undefined && /runsc|kata/.test(runtime);
+  const own = hasOwnKernel(runtime);
   const [{ text }, terminals] = await Promise.all([
     runOneOffSandbox(engine, {
       purpose: 'proof',

@@ -33,7 +33,7 @@ export interface NewRun {
 /** Prefix of folders with incomplete runs; the process that writes them follows in the name. */
 const UNFINISHED = '.new-';
 /** Prefix of folders with complete runs that have not been moved to their final place. */
-const COMPLETE = '.ready-';
+export const COMPLETE = '.ready-';
 
 /**
  * Creates the directories of several runs atomically. They are written to a temporary folder, and renaming that folder

@@ -5,7 +5,7 @@ import { HaloError, toHaloError } from '../../core/failure/errors.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import { readFolder, syncPath } from '../../lib/fs.ts';
-import { isMissing, withDiskErrors } from '../disk-errors.ts';
+import { unlessMissing, withDiskErrors } from '../disk-errors.ts';
 import { loadRun, lockRun } from '../journal/load-run.ts';
 import type { OpenRuns } from '../open-runs.ts';
 import { runPaths, runsFolder, type RunPaths } from '../run-layout.ts';
@@ -143,10 +143,6 @@ async function emptyFolder(path: string, isKept: (name: string) => boolean): Pro
 
 function isProof(name: string): boolean {
   return name === PROOF;
-}
-
-function unlessMissing(error: unknown): undefined {
-  if (!isMissing(error)) throw error;
 }
 
 function noneIfMissing(error: unknown): [] {

@@ -50,13 +50,13 @@ export interface RunQuery extends RunCondition {
   /** Only runs that stopped because too much had failed in them. */
   breaker?: true;
   /** Adds to runs, in their order, the limit of the fleet that delays each, which decides about the word of their state. */
-  mark?: (runs: readonly RunState[]) => Promise<(RunState & { heldBy?: string })[]>;
+  mark?: (runs: readonly RunState[]) => Promise<(RunState & { heldBy?: string; engines?: string[] })[]>;
 }
 
 /** Reads runs. Takes time for those that it returns, for open ones and for those that the index lacks, not for the others. */
 export async function listRuns(home: string, lists: RunLists, query: RunQuery = {}): Promise<RunList> {
   const { before = '~', since, until } = query;
-  const [oldest, end] = [idAt(since), idAt(until, 1_000)];
+  const [oldest, end] = [idAt(since, -CREATION_MS), idAt(until)];
   const all = (await runIds(home)).filter(
     (id) =>
       id < before && (isUntimed(id) || ((oldest === undefined || id >= oldest) && (end === undefined || id < end))),
@@ -174,7 +174,10 @@ function isWithin({ createdAt }: RunState, { since = '', until = '~' }: Pick<Run
   return createdAt >= since && createdAt < until;
 }
 
-/** The first id of a second; undefined if there is no time. */
+/** A run has its id before it is created: its commit may have to be fetched. In ms. */
+const CREATION_MS = 600_000;
+
+/** The first id of a moment; undefined if there is no time. */
 function idAt(time = '', plus = 0): string | undefined {
   const ms = Date.parse(time);
   return Number.isNaN(ms) ? undefined : firstRunId(new Date(ms + plus));

@@ -1,3 +1,4 @@
+import { LOCAL_ENGINE } from '../../core/engine/engine-address.ts';
 import { SCREEN_KEYS } from '../../view/action-keys.ts';
 import { stripVTControlCharacters } from 'node:util';
 import { addUsage, NO_USAGE } from '../../core/agent.ts';
@@ -25,7 +26,7 @@ import { bodyHeight, currentTopView, type TopView, type TopState } from './model
 import { answerPanel, runPanel, storyDetails } from './run-panel.ts';
 import { tableLines } from './table-lines.ts';
 import { formatAge } from '../../view/ages.ts';
-import { drainText } from '../../view/run-words.ts';
+import { closedText } from '../../view/run-words.ts';
 
 /** The whole screen: exactly `height` lines, none wider than `width`. */
 export function frameOf(state: TopState, paint: Paint): string[] {
@@ -161,14 +162,12 @@ function workerPanel({ workers, now, width }: TopState, paint: Paint): string[] 
   if (workers.length === 0)
     return [`  ${paint('warn', '! no worker is running: start one with `halo worker` or `halo up`')}`];
   const lines = workers.slice(0, MAX_WORKERS).map((worker) => {
-    const { host, pid, takes, since } = worker;
-    const what = worker.draining
-      ? drainText(worker)
-      : takes === 'any'
-        ? 'takes any run'
-        : 'takes its own run (halo run)';
+    const { host, pid, takes, since, engine = LOCAL_ENGINE } = worker;
+    const takesRuns = takes === 'any' ? 'takes any run' : 'takes its own run (halo run)';
+    const what = closedText(worker) ?? takesRuns;
+    const where = engine === LOCAL_ENGINE ? '' : `  on ${safeLine(engine, 40)}`;
     const time = since === undefined ? '' : `, for ${formatAge(msBetween(since, now))}`;
-    return truncateToWidth(`  » worker ${safeLine(host, 60)}:${pid}  ${what}${time}`, width);
+    return truncateToWidth(`  » worker ${safeLine(host, 60)}:${pid}${where}  ${what}${time}`, width);
   });
   const more = workers.length - lines.length;
   return more > 0 ? [...lines, `    and ${more} more`] : lines;

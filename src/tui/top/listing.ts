@@ -1,6 +1,8 @@
+import { defined } from '../../lib/guards.ts';
 import { breakerName } from '../../core/failure/breaker.ts';
+import type { EngineOutage } from '../../core/engine/engine-outage.ts';
 import type { BreakerView } from '../../api/operations/schemas.ts';
-import { inboxItems, inboxLabel } from '../../view/inbox.ts';
+import { inboxItems, inboxLabel, outageItem } from '../../view/inbox.ts';
 import type { WorkerView } from '../../api/operations/schemas.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { countTakers } from '../../core/run/fleet-limit.ts';
@@ -156,8 +158,8 @@ function storyListing(state: TopState, run: ListedRun | undefined): Listing {
   return { columns, rows, empty: 'The run has no stories.' };
 }
 
-/** What waits for a decision of a person: breakers that runs share, then the newest run first. */
-function inboxListing({ runs = [], breakers = [], now }: TopState): Listing {
+/** What waits for a decision of a person: engines and breakers that runs share, then the newest run first. */
+function inboxListing({ runs = [], breakers = [], outages = [], now }: TopState): Listing {
   const columns: Column[] = [
     { name: 'WAITS FOR' },
     { name: 'RUN' },
@@ -183,8 +185,26 @@ function inboxListing({ runs = [], breakers = [], now }: TopState): Listing {
   );
   return {
     columns,
-    rows: [...breakers.map((breaker) => breakerRow(breaker, now)), ...rows],
+    rows: [
+      ...outages.map((outage) => outageRow(outage, now)),
+      ...breakers.map((breaker) => breakerRow(breaker, now)),
+      ...rows,
+    ],
     empty: 'Nothing waits for a decision.',
+  };
+}
+
+function outageRow(outage: EngineOutage, now: string): Row {
+  const { kind, text, command } = outageItem(outage);
+  return {
+    id: `engine ${outage.engine}`,
+    cells: [
+      { text: inboxLabel(kind), tone: 'warn' },
+      ...['-', '-'].map((empty) => ({ text: empty })),
+      { text: ageText(outage.since, now) },
+      { text: '-' },
+      { text: safeLine(`${text}; ${command}`) },
+    ],
   };
 }
 
@@ -279,6 +299,6 @@ function whyItWaits(
   { workers, now }: { workers: readonly WorkerView[] | undefined; now: string },
 ): string {
   const takers = workers && countTakers(run, workers);
-  const view = { state: run, ...takers, ...(run.heldBy !== undefined && { heldBy: run.heldBy }) };
+  const view = { state: run, ...takers, ...defined({ heldBy: run.heldBy, engines: run.engines }) };
   return whyStoryOrRunWaits(story, view, now).join('; ') || '-';
 }

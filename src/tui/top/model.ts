@@ -1,5 +1,6 @@
 import type { Usage } from '../../core/agent.ts';
 import type { BreakerView, WorkerView } from '../../api/operations/schemas.ts';
+import type { EngineOutage } from '../../core/engine/engine-outage.ts';
 import type { RunView } from '../../api/operations/runs.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import type { Unconfirmed } from '../../core/failure/errors.ts';
@@ -97,6 +98,8 @@ export interface TopState {
   /** How many older runs are not in `runs`. */
   older: number;
   workers?: readonly WorkerView[];
+  /** The engines that take no stories. */
+  outages?: readonly EngineOutage[];
   /** The breakers of repositories and providers that are not closed. */
   breakers?: readonly BreakerView[];
   /** The costs of all attempts, grouped by day. */
@@ -127,7 +130,7 @@ export type TopEvent =
   | { type: 'resized'; width: number; height: number }
   | { type: 'ticked'; now: string }
   | { type: 'listed'; runs: readonly ListedRun[]; older: number }
-  | { type: 'workers-listed'; workers: readonly WorkerView[] }
+  | { type: 'workers-listed'; workers: readonly WorkerView[]; outages: readonly EngineOutage[] }
   | { type: 'breakers-listed'; breakers: readonly BreakerView[] }
   | { type: 'costs-reported'; costs: DailyCosts }
   | { type: 'prds-listed'; prds: ListedPrds }
@@ -186,7 +189,7 @@ export function findRun(state: TopState, runId: string | undefined): ListedRun |
 export function neededSources(state: TopState): { source: TopSource; runId?: string; story?: string | undefined }[] {
   const { view, runId, story } = state.stack.findLast((place) => place.view !== 'help') ?? newTopView('runs');
   if (view === 'workers') return [{ source: 'workers' }, { source: 'runs' }];
-  if (view === 'inbox') return [{ source: 'breakers' }, { source: 'runs' }];
+  if (view === 'inbox') return [{ source: 'breakers' }, { source: 'workers' }, { source: 'runs' }];
   if (view === 'prds') return [{ source: 'prds' }, { source: 'runs' }];
   if (view === 'spend') return [{ source: 'costs' }, { source: 'runs' }];
   if (runId === undefined) return [{ source: 'runs' }];

@@ -65,9 +65,7 @@ async function read(
         emit({ type: 'listed', runs, older: omitted.ended });
       });
     case 'workers':
-      return poll(POLL_MS, signal, async () =>
-        emit({ type: 'workers-listed', workers: (await operations.listWorkers()).workers }),
-      );
+      return poll(POLL_MS, signal, async () => emit({ type: 'workers-listed', ...(await operations.listWorkers()) }));
     case 'breakers':
       return poll(VIEW_MS, signal, async () =>
         emit({ type: 'breakers-listed', breakers: (await operations.listBreakers({ shared: true })).breakers }),

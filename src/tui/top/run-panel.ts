@@ -1,3 +1,4 @@
+import { defined } from '../../lib/guards.ts';
 import { commandEnd } from '../../core/transcript/excerpt.ts';
 import { lastGates, type AttemptRecord } from '../../core/journal/attempts.ts';
 import { questionLines } from '../../core/run/questions.ts';
@@ -8,7 +9,15 @@ import { safeLine } from '../../core/text/safe-text.ts';
 import type { Paint } from '../../core/transcript/transcript-line.ts';
 import { padToWidth, truncateToWidth, wrapIndented } from '../../lib/string-width.ts';
 import { bodyHeight, findRun, type TopState } from './model.ts';
-import { outcomeFacts, runFacts, storyFacts, storyToShow, type Fact, type FactKind } from '../../view/facts.ts';
+import {
+  listedFacts,
+  outcomeFacts,
+  runFacts,
+  storyFacts,
+  storyToShow,
+  type Fact,
+  type FactKind,
+} from '../../view/facts.ts';
 import { runWords, timeText } from '../../view/run-words.ts';
 import { attemptText, cellOf, isWorking, workText } from '../../view/story-words.ts';
 import { whyStoryWaits } from '../../view/waiting.ts';
@@ -33,7 +42,7 @@ export function runPanel(state: TopState, runId: string, paint: Paint): string[]
   const { now, width } = state;
   const view = state.view?.state.runId === runId ? state.view : undefined;
   const story = storyToShow(run);
-  const words = runWords({ ...run, ...(view?.heldBy !== undefined && { heldBy: view.heldBy }) });
+  const words = runWords({ ...run, ...defined({ heldBy: view?.heldBy, engines: view?.engines }) });
   const done = run.stories.filter(isDone).length;
   const progress = `${done} of ${run.stories.length} stories, ${timeText(run, now)}`;
   const facts: Row[] = [
@@ -74,7 +83,7 @@ function storyText(story: StoryState, run: RunState, now: string): string {
 function factsOfStories({ stories }: RunState, story: StoryState | undefined): Row[] {
   const others = stories.filter((each) => each !== story);
   const named = others.flatMap((each) =>
-    storyFacts(each).map((fact) => ({ ...fact, value: `${safeLine(each.id, 30)}: ${fact.value}` })),
+    listedFacts(each).map((fact) => ({ ...fact, value: `${safeLine(each.id, 30)}: ${fact.value}` })),
   );
   return [...(story === undefined ? [] : storyFacts(story)), ...named];
 }

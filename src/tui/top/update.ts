@@ -43,7 +43,7 @@ export function update(state: TopState, event: TopEvent): TopState {
     case 'listed':
       return received(state, 'runs', { runs: event.runs, older: event.older });
     case 'workers-listed':
-      return received(state, 'workers', { workers: event.workers });
+      return received(state, 'workers', { workers: event.workers, outages: event.outages });
     case 'breakers-listed':
       return received(state, 'breakers', { breakers: event.breakers });
     case 'costs-reported':

@@ -1,5 +1,5 @@
 import { ACTION_KEYS } from '../../view/action-keys.ts';
-import { INBOX, inboxLabel, inboxSteps, type InboxAction } from '../../view/inbox.ts';
+import { INBOX, inboxLabel, inboxSteps, outageItem, type InboxAction } from '../../view/inbox.ts';
 import type { JSX } from 'preact';
 import type { BreakerView } from '../../api/operations/schemas.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
@@ -35,6 +35,7 @@ interface EntryProps {
 /** Something that waits for a decision, with its actions for people who may decide it. */
 export function EntryCard({ entry, now, onDone }: EntryProps): JSX.Element {
   if (entry.of === 'all') return <BreakerCard entry={entry} onDone={onDone} />;
+  if (entry.of === 'engine') return <OutageCard entry={entry} now={now} />;
   const { run, kind, story, canDecide, waitsFor } = entry;
   const since = story?.endedAt ?? run.endedAt;
   const { branch, source } = run.repo;
@@ -118,6 +119,24 @@ function BreakerCard({ entry: { key: entryKey, breaker, canDecide }, onDone }: B
           <span class="soft">Waits for an operator.</span>
         )}
       </div>
+    </li>
+  );
+}
+
+function OutageCard({ entry: { key, outage }, now }: { entry: InboxEntry & { of: 'engine' }; now: string }) {
+  const { kind, text, command } = outageItem(outage);
+  return (
+    <li class="card entry" tabIndex={0} data-entry={key}>
+      <div class="line">
+        <span class="state warn">{inboxLabel(kind)}</span> <b>{safeLine(outage.engine, 100)}</b>
+        <span class="soft">
+          <Age at={outage.since} now={now} />
+        </span>
+      </div>
+      <p class="said">{safeText(text)}</p>
+      <p class="soft">
+        On the machine of the server, <code>{command}</code> says why.
+      </p>
     </li>
   );
 }

@@ -2,39 +2,48 @@ import { inboxContent } from '../../view/inbox.ts';
 import type { JSX } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { BreakerView } from '../../api/operations/schemas.ts';
+import type { EngineOutage } from '../../core/engine/engine-outage.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { EmptyState, type Person } from '../page/page-parts.tsx';
 import { readJson, useLoaded } from '../page/read-server.ts';
 import { EntryCard } from './inbox-entry.tsx';
-import { blocksWork, listInbox, type InboxEntry } from './inbox-entries.ts';
+import { blocksWork, listInbox, type InboxEntry, type SharedItems } from './inbox-entries.ts';
 
 interface InboxProps {
   runs: readonly ListedRun[] | undefined;
-  breakers: readonly BreakerView[];
+  shared: SharedItems;
   person: Person;
   now: string;
 }
 
-/** The breakers that several runs share; those of runs are in the list of runs. */
-export function useBreakers(minute: string): BreakerView[] {
+/** What concerns several runs; breakers of single ones are in the list of runs. */
+export function useSharedItems(minute: string): SharedItems {
   const { value } = useLoaded(
-    `breakers ${minute}`,
-    () => readJson<{ breakers: BreakerView[] }>('/v1/breakers?shared=true'),
+    `shared ${minute}`,
+    async () => {
+      const [{ breakers }, { outages }] = await Promise.all([
+        readJson<{ breakers: BreakerView[] }>('/v1/breakers?shared=true'),
+        readJson<{ outages: EngineOutage[] }>('/v1/workers'),
+      ]);
+      return { breakers, outages };
+    },
     true,
   );
-  return value?.breakers ?? [];
+  return value ?? NONE;
 }
+
+const NONE: SharedItems = { breakers: [], outages: [] };
 
 /**
  * What waits for a decision of a person. The keys apply to the entry that has the focus; when it goes away, the one in its
  * place gets the focus.
  */
-export function InboxScreen({ runs, breakers, person, now }: InboxProps): JSX.Element {
+export function InboxScreen({ runs, shared, person, now }: InboxProps): JSX.Element {
   const [done, setDone] = useState<{ text: string; run?: ListedRun | undefined }>();
   /** What this page has decided; the list of the server may lag behind. */
   const [decided, setDecided] = useState<ReadonlySet<string>>(new Set());
-  const entries = listInbox(runs ?? [], breakers, person).filter((entry) => !decided.has(versionOf(entry)));
+  const entries = listInbox(runs ?? [], shared, person).filter((entry) => !decided.has(versionOf(entry)));
   const decisions = entries.filter(blocksWork);
   const results = entries.filter((entry) => !blocksWork(entry));
   const place = usePlaceOfFocus([...decisions, ...results]);
@@ -107,5 +116,5 @@ function usePlaceOfFocus(entries: readonly InboxEntry[]) {
 
 /** Differs once the server reports the decision, or something that came after it. */
 function versionOf(entry: InboxEntry): string {
-  return `${entry.key} ${entry.of === 'run' ? entry.run.seq : JSON.stringify(entry.breaker)}`;
+  return `${entry.key} ${entry.of === 'run' ? entry.run.seq : JSON.stringify(entry)}`;
 }

@@ -119,7 +119,7 @@ function ShowMore({ shown, total, onMore }: { shown: number; total: number | und
       )}
       <span class="soft" role="status">
         {total === undefined
-          ? `${shown} runs, looking for older ones …`
+          ? `${shown} ${shown === 1 ? 'run' : 'runs'}, looking for older ones …`
           : `${shown} of ${total} ${total === 1 ? 'run' : 'runs'}`}
       </span>
     </div>

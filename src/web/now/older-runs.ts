@@ -16,14 +16,16 @@ interface OlderRuns {
   problem?: RequestFailed;
   /** Of the next page. */
   before: string | undefined;
+  /** The filter that the server has answered. */
+  answered?: string;
 }
 
 const NONE: OlderRuns = { runs: [], left: undefined, before: undefined };
 
 /**
  * The ended runs of the server that match and are older than `oldest`, from which on the page follows all (undefined: not
- * known yet; empty: it follows all ended runs). With a filter, the first page is read, too. `followed`: an open run of those
- * may be older and end.
+ * known yet; empty: it follows all ended runs). With a filter, the first page is read, too. Until the server has answered a
+ * new filter, these are the runs that it found with the last one. `followed`: an open run of those may be older and end.
  */
 export function useOlderRuns(
   filter: RunFilter,
@@ -34,12 +36,13 @@ export function useOlderRuns(
   const latest = useRef(0);
   const { shown, find, from, to } = filter;
   const isKnown = oldest !== undefined;
+  const asked = [shown, from, to, find].join(' ');
   const latestFollowed = useRef(followed);
   latestFollowed.current = followed;
   const read = async (before: string, newest: number, known: readonly ListedRun[]) => {
     const query = before === '' ? undefined : toQuery(filter, { newest, before });
     const turn = (latest.current += 1);
-    if (query === undefined) return setFound({ ...NONE, left: 0 });
+    if (query === undefined) return setFound({ ...NONE, left: 0, answered: asked });
     try {
       const { runs, omitted, next = before } = await readJson<ListedRuns>(`/v1/runs?${query}`);
       // Another filter has been chosen.
@@ -47,19 +50,24 @@ export function useOlderRuns(
       const shown = latestFollowed.current.filter(
         (run) => run.status === 'ended' && run.runId < next && isListed(run, false, filter),
       );
-      setFound({ runs: [...known, ...runs], left: Math.max(0, omitted.ended - shown.length), before: next });
+      setFound({
+        runs: [...known, ...runs],
+        left: Math.max(0, omitted.ended - shown.length),
+        before: next,
+        answered: asked,
+      });
     } catch (error) {
       const retry = () => void read(before, newest, known);
       const problem = Object.assign(toRequestFailed(error), { retry });
-      if (turn === latest.current) setFound((old) => ({ ...old, left: 0, problem }));
+      if (turn === latest.current) setFound((old) => ({ ...old, left: 0, problem, answered: asked }));
     }
   };
   useEffect(() => {
     if (!isKnown) return undefined;
     latest.current += 1;
-    setFound(NONE);
     const timer = setTimeout(() => void read(oldest, isFiltered(filter) ? PAGE : 0, []), find === '' ? 0 : DELAY_MS);
     return () => clearTimeout(timer);
   }, [shown, find, from, to, isKnown]);
-  return { ...found, readMore: () => void (found.before !== undefined && read(found.before, PAGE, found.runs)) };
+  const known = found.answered === asked ? found : { ...NONE, runs: found.runs };
+  return { ...known, readMore: () => void (found.before !== undefined && read(found.before, PAGE, found.runs)) };
 }

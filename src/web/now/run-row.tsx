@@ -62,7 +62,11 @@ interface WhatNowProps extends Omit<RunRowProps, 'find'> {
 
 /** The story that a search found or that explains the run, or why the run waits. */
 function WhatNow({ run, now, isAsking, found, words }: WhatNowProps): JSX.Element {
-  const [waits] = whyRunWaits({ state: run, ...(run.heldBy && { heldBy: run.heldBy }) });
+  const [waits] = whyRunWaits({
+    state: run,
+    ...(run.heldBy && { heldBy: run.heldBy }),
+    ...(run.engines && { engines: run.engines }),
+  });
   const working = run.stories.filter((story) => isWorking(story, run));
   if (found.length === 0 && waits !== undefined && working.length === 0)
     return (

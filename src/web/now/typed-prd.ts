@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { callServer, toRequestFailed, type Loaded } from '../page/read-server.ts';
+import { callServer, toRequestFailed, valueFor, type KeyedValue, type Loaded } from '../page/read-server.ts';
 
 /** Time without typing, after which the server validates the text. */
 const PAUSE_MS = 400;
@@ -18,16 +18,15 @@ export function toTypedPrd(path: string, text: string): TypedPrd {
 
 /** What the server answers to a request, once the person has stopped typing. `false`: nothing is sent. */
 export function useAnswer<T>(path: string, body: object | false): Loaded<T> {
-  const [answer, setAnswer] = useState<Loaded<T>>({});
   const key = JSON.stringify(body);
+  const [answer, setAnswer] = useState<KeyedValue<T>>({ key });
   useEffect(() => {
     let isCurrent = true;
-    setAnswer({});
     if (body === false) return;
     const timer = setTimeout(() => {
       callServer<T>(path, body).then(
-        (value) => isCurrent && setAnswer({ value }),
-        (problem: unknown) => isCurrent && setAnswer({ problem: toRequestFailed(problem) }),
+        (value) => isCurrent && setAnswer({ key, value }),
+        (problem: unknown) => isCurrent && setAnswer({ key, problem: toRequestFailed(problem) }),
       );
     }, PAUSE_MS);
     return () => {
@@ -35,5 +34,5 @@ export function useAnswer<T>(path: string, body: object | false): Loaded<T> {
       clearTimeout(timer);
     };
   }, [key]);
-  return answer;
+  return valueFor(key, answer);
 }

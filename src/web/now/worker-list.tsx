@@ -8,8 +8,8 @@ import { countTakers, hasNothingRunning } from '../../core/run/fleet-limit.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { Age } from '../page/clock-time.tsx';
 import { ActionButton, EmptyState, mayDo, ShareBar, TextTable, type Person } from '../page/page-parts.tsx';
-import { drainText } from '../../view/run-words.ts';
-import { canContinue } from '../../view/waiting.ts';
+import { closedText } from '../../view/run-words.ts';
+import { canContinue, missingWorker } from '../../view/waiting.ts';
 
 interface MissingWorkerProps {
   runs: readonly ListedRun[];
@@ -18,8 +18,26 @@ interface MissingWorkerProps {
 
 /** Says once for all runs that no worker takes their stories. */
 export function MissingWorker({ runs, workers }: MissingWorkerProps): JSX.Element | null {
-  const open = runs.filter(canContinue).map((run) => ({ ...countTakers(run, workers), waits: hasNothingRunning(run) }));
+  const open = runs.filter(canContinue).map((run) => ({
+    state: run,
+    ...(run.engines && { engines: run.engines }),
+    ...countTakers(run, workers),
+    waits: hasNothingRunning(run),
+  }));
   const missing = open.filter((takers) => takers.workers === 0);
+  const texts = new Set(
+    missing.flatMap(
+      (view) => ((view.state.engines ?? view.away) === undefined ? undefined : missingWorker(view)) ?? [],
+    ),
+  );
+  if (texts.size > 0)
+    return (
+      <EmptyState title="Stories wait for an engine.">
+        {[...texts].map((text) => (
+          <p key={text}>{text}</p>
+        ))}
+      </EmptyState>
+    );
   if (missing.some(({ draining }) => draining === 0))
     return (
       <EmptyState title="No worker is running.">
@@ -52,19 +70,29 @@ export function WorkerList({ workers, now, person, onChange }: WorkerListProps):
       </p>
     );
   const mayDrain = mayDo(person, 'operate') && !person.isRestricted;
-  const columns = ['Host', 'Takes', 'Stories', 'Version', 'Up for', 'Last contact', ...(mayDrain ? ['Action'] : [])];
+  const columns = [
+    'Host',
+    'Engine',
+    'Takes',
+    'Stories',
+    'Version',
+    'Up for',
+    'Last contact',
+    ...(mayDrain ? ['Action'] : []),
+  ];
   return (
     <>
       <TextTable name="Workers" columns={columns}>
-        {workers.map(({ id, host, pid, since, takes, version, slots, busy, seen, draining }) => (
+        {workers.map(({ id, host, engine, pid, since, takes, version, slots, busy, seen, draining, away = false }) => (
           <tr key={id}>
             <th scope="row">
               <strong>{safeLine(host)}</strong> <span class="soft">process {pid}</span>
             </th>
+            <td>{engine === undefined ? '-' : safeLine(engine)}</td>
             <td>{takes === 'own' ? 'its own runs' : 'any run'}</td>
             <td>
-              {draining ? (
-                <span class="warn">{drainText({ busy })}</span>
+              {draining || away ? (
+                <span class="warn">{closedText({ busy, draining, away })}</span>
               ) : slots === undefined ? (
                 <span class="soft">not known to the queue</span>
               ) : (

@@ -9,7 +9,7 @@ import { PageHeader } from './page-header.tsx';
 import { SCREENS } from './screens.ts';
 import { useWindowEvent } from './use-window-event.ts';
 import { blocksWork, listInbox } from '../now/inbox-entries.ts';
-import { InboxScreen, useBreakers } from '../now/inbox-screen.tsx';
+import { InboxScreen, useSharedItems } from '../now/inbox-screen.tsx';
 import { NowScreen } from '../now/now-screen.tsx';
 import { EmptyState, Problem, type Person } from './page-parts.tsx';
 import { openEvents } from './read-events.ts';
@@ -29,10 +29,8 @@ export function Dashboard({ person }: { person: Person }): JSX.Element {
   const [isRunOpen, setRunOpen] = useState(true);
   const [open, setOpenWindow] = useState<'palette' | 'keys'>();
   const { runs, oldest, problem } = useRuns(setListOpen);
-  const breakers = useBreakers(now.slice(0, 16));
-  const waiting = listInbox(runs ?? [], breakers, person).filter(
-    (entry) => entry.canDecide && blocksWork(entry),
-  ).length;
+  const shared = useSharedItems(now.slice(0, 16));
+  const waiting = listInbox(runs ?? [], shared, person).filter((entry) => entry.canDecide && blocksWork(entry)).length;
   const [screen = '', runId = '', part, rest] = parts;
   const listed = runs?.find((run) => run.runId === runId);
   const title = titleOf(parts, listed);
@@ -67,7 +65,7 @@ export function Dashboard({ person }: { person: Person }): JSX.Element {
         {problem !== undefined && <Problem problem={problem} />}
         <Guarded key={`${screen}/${runId}`}>
           {screen === '' && <NowScreen {...{ runs, oldest, now, person }} />}
-          {screen === 'inbox' && <InboxScreen runs={runs} breakers={breakers} person={person} now={now} />}
+          {screen === 'inbox' && <InboxScreen runs={runs} shared={shared} person={person} now={now} />}
           {screen === 'spend' && <SpendScreen runs={runs ?? []} />}
           {screen === 'failures' && <FailuresScreen now={now} />}
           {screen === 'submit' && <SubmitScreen person={person} runs={runs ?? []} />}

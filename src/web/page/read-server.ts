@@ -101,7 +101,7 @@ export type Loaded<T> = { value?: T; problem?: RequestFailed };
  * value is not needed any more. What failed can be loaded again, and is when the connection to the server is back.
  */
 export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise<T>, keepsOld = false): Loaded<T> {
-  const [loaded, setLoaded] = useState<Loaded<T>>({});
+  const [loaded, setLoaded] = useState<KeyedValue<T>>({ key });
   const [tries, setTries] = useState(0);
   const { problem } = loaded;
   if (problem !== undefined) problem.retry = () => setTries((count) => count + 1);
@@ -109,16 +109,24 @@ export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise
   useEffect(() => {
     const stop = new AbortController();
     const finish = (next: Loaded<T>) => {
-      if (!stop.signal.aborted) setLoaded(next);
+      if (!stop.signal.aborted) setLoaded({ key, ...next });
     };
-    if (!keepsOld) setLoaded({});
+    if (!keepsOld) setLoaded({ key });
     load(stop.signal).then(
       (value) => finish({ value }),
       (problem: unknown) => finish({ problem: toRequestFailed(problem) }),
     );
     return () => stop.abort();
   }, [key, tries]);
-  return loaded;
+  return keepsOld ? loaded : valueFor(key, loaded);
+}
+
+/** A value with the key that it was loaded for: the first time that a new key is drawn, the old value is still there. */
+export type KeyedValue<T> = Loaded<T> & { key: string };
+
+/** What was loaded for this key, and nothing for others. */
+export function valueFor<T>(key: string, loaded: KeyedValue<T>): Loaded<T> {
+  return loaded.key === key ? loaded : {};
 }
 
 /** Any error as one that a screen can show. */

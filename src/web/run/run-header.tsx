@@ -41,7 +41,8 @@ function isOnPage(step: NextStep): boolean {
 /** What a run is, how it stands, and what a person can do. */
 export function RunHeader({ run, view, now, person }: RunHeaderProps): JSX.Element {
   const heldBy = view?.heldBy;
-  const words = runWords({ ...run, ...(heldBy !== undefined && { heldBy }) });
+  const engines = view?.engines;
+  const words = runWords({ ...run, ...(heldBy !== undefined && { heldBy }), ...(engines && { engines }) });
   const waits = view === undefined ? [] : whyRunWaits({ ...view, state: run });
   const facts = runFacts({ ...view, state: run }, now).filter(({ kind }) => !ELSEWHERE.includes(kind));
   const steps =

@@ -9,7 +9,7 @@ import { addRefsToView, type WorkspaceRefs } from '../../git/mirror/workspace-re
 import { mirrorPath } from '../../git/mirror/mirror.ts';
 import { runProgram } from '../../git/process/git.ts';
 import { candidatePath, createScratch, removeScratch, viewPath } from '../../git/repository/scratch-repo.ts';
-import { closeAll } from '../../lib/async.ts';
+import { closeAll, deferred } from '../../lib/async.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import { defined } from '../../lib/guards.ts';
 import type { IsolationReport } from '../../sandbox/isolation-check/judge-isolation.ts';
@@ -18,13 +18,16 @@ import {
   AGENT_HOME,
   type Mount,
   type OutputPipe,
+  type OverlayVolume,
   type Sandbox,
   type SandboxLabels,
   type SandboxSpec,
 } from '../../sandbox/sandbox.ts';
 import type { StoredSnapshot } from '../../store/snapshot-files.ts';
+import { openObjects } from '../objects/open-objects.ts';
 import { makeRoom, trimForAttempt } from '../snapshot/trim-snapshots.ts';
 import type { ChannelKind, WorkerContext } from '../worker-context.ts';
+import { NO_REPOSITORIES, type MountedRepositories } from '../workspace/mounted-repositories.ts';
 import { CANDIDATE, OUTPUT_PIPE, VIEW } from '../workspace/sandbox-paths.ts';
 import type { AttemptIdentity } from './attempt-identity.ts';
 
@@ -35,8 +38,6 @@ interface ResourceOptions {
   config: Config;
   /** The name of the repository's mirror. */
   mirror: string;
-  /** How earlier sandboxes of the run reached their gateways; undefined: not decided yet. */
-  channel: ChannelKind | undefined;
   /** What its workspaces show in addition to commits. */
   refs: WorkspaceRefs;
 }
@@ -65,19 +66,23 @@ export class AttemptResources {
   readonly mirrorDir: string;
   readonly scratchDir: string;
   readonly candidateDir: string;
-  /** Read-only repositories that are mounted into every sandbox of the attempt. */
-  readonly repositoryMounts: readonly Mount[];
   /** Entries for the user in /etc/passwd and /etc/group; empty if nothing can be mounted. */
   readonly accountMounts: readonly Mount[];
   /** The snapshots that workspaces of the attempt began with, and that it has not made itself. */
   readonly layers: (StoredSnapshot & { record: Snapshot })[] = [];
+  /** The keys of the snapshots of data with which its services began. */
+  readonly dataKeys = new Set<string>();
   private readonly worker: WorkerContext;
   private readonly identity: AttemptIdentity;
   private readonly limits: Config['limits'];
   private readonly isolation: IsolationReport;
-  private readonly viewDir: string;
+  /** The part of the mirror that its sandboxes may see. */
+  readonly viewDir: string;
   private readonly refs: WorkspaceRefs;
   private refsAdded: Promise<void> | undefined;
+  private readonly mounted = deferred<MountedRepositories>();
+  private isExposed = false;
+  private readonly closing = new AbortController();
   private readonly pipesOutput: boolean;
   private pipes = 0;
   private readonly closers: (() => unknown)[];
@@ -95,7 +100,7 @@ export class AttemptResources {
     const [scratchDir, transport, channel, pipesOutput, isolation, inUse] = await Promise.all([
       createScratch({ mirrorDir, attemptId: identity.id }),
       worker.transport(config),
-      options.channel ?? worker.channel(config),
+      worker.channel(config),
       worker.pipesOutput(config),
       worker.checkIsolation(config),
       worker.engine.usersInUse(),
@@ -108,7 +113,7 @@ export class AttemptResources {
     const { user, release } = allocateUserId(ofStory, inUse);
     const closers: (() => unknown)[] = [() => removeScratch(scratchDir), release];
     try {
-      const accounts = { image: config.image, user, dir: scratchDir };
+      const accounts = { image: config.image, user, dir: scratchDir, names: worker.services.names(config) };
       const accountMounts = transport === 'mount' ? await mountAccounts(worker, accounts) : [];
       const opened = {
         transport,
@@ -153,14 +158,27 @@ export class AttemptResources {
     this.pipesOutput = parts.opened.pipesOutput;
     this.candidateDir = candidatePath(scratchDir);
     this.viewDir = viewPath(scratchDir);
-    this.repositoryMounts = transport === 'mount' ? mountRepositories(this.viewDir, this.candidateDir) : [];
+    if (transport === 'mount') this.mounted.resolve(mountRepositories(this.viewDir, this.candidateDir));
+  }
+
+  /**
+   * The repositories that are mounted read-only into every sandbox of the attempt. Where folders of the host cannot be
+   * mounted, it resolves after the first commit is exposed, and throws like `openObjects`.
+   */
+  repositories(): Promise<MountedRepositories> {
+    return this.mounted.promise;
   }
 
   /** Makes a commit of the mirror, with everything it reaches, visible to the candidate repository and the sandboxes. */
   async exposeCommit(commit: string): Promise<void> {
     const { viewDir, mirrorDir, refs } = this;
-    this.refsAdded ??= this.transport === 'mount' ? addRefsToView(viewDir, mirrorDir, refs) : Promise.resolve();
+    this.refsAdded ??= addRefsToView(viewDir, mirrorDir, refs);
     await Promise.all([addToView(viewDir, { mirrorDir, commit }), this.refsAdded]);
+    if (this.transport === 'mount' || this.isExposed) return;
+    this.isExposed = true;
+    const { worker, limits, identity, closing } = this;
+    const holder = identity.id;
+    this.mounted.resolve(openObjects({ worker, resources: this, limits, holder, commit, signal: closing.signal }));
   }
 
   labels(phase: string): SandboxLabels {
@@ -173,18 +191,43 @@ export class AttemptResources {
     return `halo-${this.identity.id}-${name}`;
   }
 
-  async createVolume(name: string): Promise<void> {
+  /** `user`: the owner of its files; default: that of the attempt. */
+  async createVolume(name: string, user = this.user): Promise<void> {
     this.assertOpen();
     const { engine } = this.worker;
     const volume = this.volumeName(name);
     this.closers.push(() => engine.removeVolume(volume));
-    await engine.createVolume(volume, this.labels(name), { user: this.user, ...this.quota });
+    await engine.createVolume(volume, this.labels(name), { user, ...this.quota });
+  }
+
+  /** Removes a volume that no sandbox uses anymore, earlier than the attempt would. */
+  removeVolume(name: string): Promise<void> {
+    return this.worker.engine.removeVolume(this.volumeName(name));
+  }
+
+  /** Creates a volume in memory for the sockets of a service. */
+  async createSocketVolume(name: string, user: number): Promise<void> {
+    this.assertOpen();
+    const { engine } = this.worker;
+    const volume = this.volumeName(name);
+    this.closers.push(() => engine.removeVolume(volume));
+    await engine.createSocketVolume(volume, this.labels(name), { user });
   }
 
   /** The name of the volume with the session of the story's agent. Another user could not read its files. */
   get sessionVolume(): string {
     const { runId, storyKey } = this.identity;
     return `halo-session-${runId}-${storyKey}-u${this.user}`;
+  }
+
+  /** The commit of the host repository that its run began with, or that is checked. No story of the run made it. */
+  get firstCommit(): string {
+    return this.refs.commit;
+  }
+
+  /** The runtime of its sandboxes; undefined: the default of the engine. */
+  get runtime(): string | undefined {
+    return this.isolation.runtime;
   }
 
   /** Whether the engine enforces size limits of volumes. */
@@ -197,15 +240,19 @@ export class AttemptResources {
     return this.hasQuota ? { quotaBytes: this.limits.diskBytes } : {};
   }
 
-  /** Creates an overlay volume on a snapshot. */
-  async createOverlay(name: string, lower: string): Promise<void> {
+  /** Creates an overlay volume on a snapshot. `user`: the owner of its files; default: that of the attempt. */
+  async createOverlay(
+    name: string,
+    lower: string,
+    { user = this.user, ...how }: Partial<Pick<OverlayVolume, 'user' | 'keepsMode'>> = {},
+  ): Promise<void> {
     const upper = `${name}-upper`;
-    await this.createVolume(upper);
+    await this.createVolume(upper, user);
     this.assertOpen();
     const { engine } = this.worker;
     const volume = this.volumeName(name);
     this.closers.push(() => engine.removeVolume(volume));
-    const overlay = { name: volume, upper: this.volumeName(upper), lower, user: this.user };
+    const overlay = { name: volume, upper: this.volumeName(upper), lower, user, ...how };
     await engine.createOverlay(overlay, this.labels(name));
   }
 
@@ -245,6 +292,8 @@ export class AttemptResources {
   /** Removes everything, in reverse order: sandboxes before the volumes and folders that they use. */
   async close(): Promise<void> {
     this.isClosed = true;
+    this.closing.abort(this.over());
+    this.mounted.reject(this.over());
     await failpoint('close.before');
     await closeAll(this.closers);
     await failpoint('close.after');
@@ -252,15 +301,20 @@ export class AttemptResources {
 
   /** Background work of the attempt, such as its baseline, may not know yet that the attempt is over. */
   private assertOpen(): void {
-    if (this.isClosed) throw new HaloError('RUN_ABORTED', `The attempt ${this.identity.id} is over.`);
+    if (this.isClosed) throw this.over();
+  }
+
+  private over(): HaloError {
+    return new HaloError('RUN_ABORTED', `The attempt ${this.identity.id} is over.`);
   }
 }
 
-function mountRepositories(viewDir: string, candidateDir: string): Mount[] {
-  return [
+function mountRepositories(viewDir: string, candidateDir: string): MountedRepositories {
+  const mounts: Mount[] = [
     { kind: 'bind', source: viewDir, target: VIEW, readOnly: true },
     { kind: 'bind', source: candidateDir, target: CANDIDATE, readOnly: true },
   ];
+  return { ...NO_REPOSITORIES, mounts };
 }
 
 /** User ids that no account of a common system has. */
@@ -298,7 +352,7 @@ function release(user: number): void {
 /** The user name in every sandbox. */
 const NAME = 'agent';
 
-/** What Docker Engine writes for a container without a network. */
+/** What Docker Engine writes for a container without a network; the names of services follow. */
 const HOSTS = `127.0.0.1\tlocalhost
 ::1\tlocalhost ip6-localhost ip6-loopback
 `;
@@ -309,13 +363,13 @@ const HOSTS = `127.0.0.1\tlocalhost
  */
 async function mountAccounts(
   worker: Pick<WorkerContext, 'accounts'>,
-  { image, user, dir }: { image: string; user: number; dir: string },
+  { image, user, dir, names }: { image: string; user: number; dir: string; names: readonly string[] },
 ): Promise<Mount[]> {
   const { passwd, group } = await worker.accounts(image);
   const files = [
     ['passwd', `${endLine(passwd)}${NAME}:x:${user}:${user}::${AGENT_HOME}:/bin/sh\n`],
     ['group', `${endLine(group)}${NAME}:x:${user}:\n`],
-    ['hosts', HOSTS],
+    ['hosts', `${HOSTS}${names.map((name) => `127.0.0.1\t${name}\n`).join('')}`],
   ] as const;
   return Promise.all(
     files.map(async ([name, text]): Promise<Mount> => {

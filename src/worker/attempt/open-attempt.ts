@@ -104,12 +104,11 @@ export async function openAttempt(
   const { runId, state, prd, story, number, epoch, base, config, hostGitDir, location, signal } = request;
   const { key: storyKey } = storyOf(state, story.id);
   const identity = identifyAttempt({ runId, story: story.id, storyKey, attempt: number, epoch }, location);
-  const { channel, repo } = state;
+  const { repo } = state;
   await worker.learnSecrets(config);
   const resources = await AttemptResources.open(worker, identity, {
     config,
     mirror: repo.mirror,
-    channel,
     refs: { from: hostGitDir, commit: repo.base, branch: repo.branch, run: runId },
   });
   const inputs = Object.freeze({ state, prd, story, base, hostGitDir, startedAt: new Date().toISOString() });
@@ -168,9 +167,19 @@ export interface SnapshotLayer {
   readonly mode: 'overlay' | 'copy';
   readonly key: string;
   readonly digest: string;
+  /** The commands that made it. */
+  readonly setup: readonly string[];
 }
 
 /** The attempt whose workspaces begin with a layer, so that setup does not run; without one, the attempt itself. */
 export function onLayer<T extends { config: object }>(attempt: T, layer: SnapshotLayer | undefined): T {
   return layer === undefined ? attempt : { ...attempt, layer, config: { ...attempt.config, setup: [] } };
+}
+
+/** The same without a layer: setup runs. */
+export function withoutLayer<T extends SandboxContext>(attempt: T): T {
+  const { layer, config } = attempt;
+  return layer === undefined
+    ? attempt
+    : { ...attempt, layer: undefined, config: { ...config, setup: [...layer.setup] } };
 }

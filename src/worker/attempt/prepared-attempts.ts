@@ -117,6 +117,8 @@ async function prepareNext(
   const next = { ...request, state, story, number: planned.attempt, epoch, base: commit, signal: stop.signal };
   const attempt = await openRunAttempt(worker, next);
   try {
+    // Its commit is only in the scratch repository yet: the engine has what it builds on.
+    if (attempt.resources.transport === 'stream') await attempt.resources.exposeCommit(current.inputs.base);
     const onSnapshot = onLayer(attempt, needsLayer ? await findLayer(attempt, checkout) : undefined);
     const workspace = new Workspace(onSnapshot, 'prepared', planWorkSteps(onSnapshot));
     return { attempt, workspace, request: next, stop };

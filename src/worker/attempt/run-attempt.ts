@@ -66,7 +66,7 @@ export async function implementStory(
   const { onSnapshot, work, kept, commit, startAhead } = await prepareWorkspaces(opened, ahead.prepared);
   const afterSetup = await setUp(onSnapshot, work, commit);
   const { attempt, exporter } = await writeTests(onSnapshot, { work, kept, exporter: afterSetup }, measured);
-  const started = startAhead(attempt);
+  const started = startAhead(attempt, exporter);
   const answer = await runAgent(attempt, work, { exporter, measured });
   const tree = await exportTree(attempt, exporter);
   const candidate = await importCandidate(attempt, tree, answer.summary);

@@ -6,6 +6,7 @@ import { shellQuote } from '../../lib/text.ts';
 import { AGENT_HOME, type Mount, type Sandbox } from '../../sandbox/sandbox.ts';
 import type { SandboxContext } from '../attempt/open-attempt.ts';
 import { GATEWAY_DIR, GATEWAY_SOCKET } from '../workspace/sandbox-paths.ts';
+import type { Forward } from '../workspace/step-services.ts';
 import type { ChannelKind } from '../worker-context.ts';
 import { startGateway, type Gateway, type GatewayOptions } from '../../gateway/gateway.ts';
 import { ensurePrivateFolder } from '../../lib/fs.ts';
@@ -38,10 +39,16 @@ export async function attachChannel(
   if (channel.hasCaFile) await copyCaFile(sandbox, join(channel.dir, 'ca.pem'));
 }
 
-/** Wraps a command so that it reaches the sandbox's gateway at `port` of the loopback interface. */
-export function wrapWithForwarder(channel: ChannelKind, port: number, command: string): string {
-  if (channel === 'stdio') return command;
-  return `exec /opt/halo/bin/forward ${port} ${GATEWAY_SOCKET} -- /bin/sh -c ${shellQuote(command)}`;
+/** The port of a channel in its sandbox; a bridge listens there by itself. */
+export function forwardsOf(kind: ChannelKind, channel: Channel | undefined): Forward[] {
+  return channel === undefined || kind === 'stdio' ? [] : [{ port: channel.port, socket: GATEWAY_SOCKET }];
+}
+
+/** Wraps a command so that ports of the loopback interface lead to sockets. */
+export function wrapWithForwarder(forwards: readonly Forward[], command: string): string {
+  if (forwards.length === 0) return command;
+  const pairs = forwards.map(({ port, socket }) => `${port} ${socket}`).join(' ');
+  return `exec /opt/halo/bin/forward ${pairs} -- /bin/sh -c ${shellQuote(command)}`;
 }
 
 /** The path of the channel's CA file inside the sandbox. */

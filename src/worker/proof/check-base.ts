@@ -28,6 +28,8 @@ export interface CheckedCommand {
   failed?: FailedTests;
   /** Changes of earlier commands that halo undid before it ran. */
   restored?: Restored;
+  /** The services whose data was prepared for it, and how long that took, in ms. */
+  prepared?: { service: string; ms: number }[];
 }
 
 /** What happens during a check, in order. */
@@ -67,15 +69,35 @@ export async function checkBase(worker: WorkerContext, { onEvent, ...request }: 
     await onEvent({ type: 'prepared', ms: elapsedSince(started) });
     const checked: CheckedCommand[] = [];
     let log = tailSink(LOG_BYTES);
-    const openLog = ({ kind, command }: NextCommand) => {
+    let current: NextCommand | undefined;
+    let begun = performance.now();
+    const openLog = (next: NextCommand) => {
+      const { kind, command } = next;
       log = tailSink(LOG_BYTES);
       return forwardOutput(log.sink, { first: { type: 'started', kind, command }, onEvent });
     };
     const commands = setupAndGates(config);
-    for await (const ended of runCommands(context, clean, { commands, phase: 'baseline', openLog })) {
-      if (ended.exit.ended === 'aborted') throw new HaloError('RUN_ABORTED', 'The check was stopped.');
-      const one = toCheckedCommand(config, ended, log.text());
+    const onNext = (next: NextCommand) => {
+      current = next;
+      begun = performance.now();
+      return Promise.resolve();
+    };
+    const plan = { commands, phase: 'baseline' as const, openLog, onNext };
+    try {
+      for await (const ended of runCommands(context, clean, plan)) {
+        if (ended.exit.ended === 'aborted') throw new HaloError('RUN_ABORTED', 'The check was stopped.');
+        const one = toCheckedCommand(config, ended, log.text());
+        checked.push(one);
+        await onEvent({ type: 'ended', ...one });
+      }
+    } catch (error) {
+      if (!(error instanceof AttemptEnded) || current === undefined) throw error;
+      const { stopReason, summary: says, tail = '' } = error.outcome;
+      const { kind, command } = current;
+      const one = { kind, command, ms: elapsedSince(begun), fault: { stopReason, says } };
       checked.push(one);
+      // The log of a service that failed is all that the command has to show.
+      await onEvent({ type: 'printed', bytes: Buffer.from(lastLines(tail)) });
       await onEvent({ type: 'ended', ...one });
     }
     return checked;
@@ -84,9 +106,16 @@ export async function checkBase(worker: WorkerContext, { onEvent, ...request }: 
   }
 }
 
+const SHOWN_LINES = 20;
+
+function lastLines(text: string): string {
+  return text.trimEnd().split('\n').slice(-SHOWN_LINES).join('\n');
+}
+
 function toCheckedCommand(config: Config, ended: EndedCommand, printed: string): CheckedCommand {
   const { kind, command, exit, restored } = ended;
-  const one = { kind, command, ms: exit.ms, ...defined({ restored }) };
+  const prepared = (ended.prepared ?? []).length === 0 ? undefined : [...(ended.prepared ?? [])];
+  const one = { kind, command, ms: exit.ms, ...defined({ restored, prepared }) };
   try {
     assertCommandPassed(config, ended, { touched: false });
     return one;

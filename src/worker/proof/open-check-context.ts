@@ -35,7 +35,6 @@ export async function openCheckContext(worker: WorkerContext, request: CheckRequ
   const resources = await AttemptResources.open(worker, identity, {
     config,
     mirror,
-    channel: undefined,
     refs: { from: gitDir, commit },
   });
   return { worker, identity, config, resources, journal: SILENT_JOURNAL, signal };

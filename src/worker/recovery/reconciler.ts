@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { readEngines } from '../../config/host-rules.ts';
 import { nextDeadline } from '../../core/run/questions.ts';
 import { unmetNeeds } from '../../core/run/run-dependencies.ts';
 import { ignore } from '../../lib/async.ts';
@@ -64,7 +65,7 @@ export class Reconciler {
   private readonly owner: string | undefined;
   private readonly id = randomBytes(8).toString('hex');
   private readonly compared = new Map<string, Compared>();
-  private readonly sweep: () => Promise<void>;
+  private sweep: () => Promise<void>;
   private readonly compare: () => Promise<void>;
   private comparing: Promise<void>;
   private sweeping: Promise<void> | undefined;
@@ -78,6 +79,8 @@ export class Reconciler {
   private leads = false;
   /** When an open run had changed last, before all of them were compared. */
   private changedAt = -1;
+  /** The engines of config.toml with which the jobs were queued. */
+  private engines: string | undefined;
   /** When all open runs were compared, in ms since the process started. */
   private comparedAllAt = -Infinity;
 
@@ -91,7 +94,7 @@ export class Reconciler {
     this.owner = owner;
     this.everyMs = Math.min(EVERY_MS, takeoverMs);
     const warn = (message: string) => (error: unknown) => worker.log.warn({ err: error }, message);
-    this.sweep = coalesce(() => sweepOrphans(worker).catch(warn('orphan sweep failed')));
+    this.sweep = this.openSweep();
     const { signal } = this.closing;
     const each = upkeep.map((call) => () => call(worker, signal).catch(warn('upkeep failed')));
     this.upkeep = coalesce(async () => void (await Promise.all(each.map((call) => call()))));
@@ -108,6 +111,22 @@ export class Reconciler {
       if (runId === endedId || (known !== undefined && known.waitsFor?.includes(endedId) !== true)) continue;
       await this.inspect(runId, jobs);
     }
+  }
+
+  /**
+   * Sweeps orphans before it is due: the engine may have some from the time in which it did not answer. A sweep that began
+   * then may wait for an answer until its deadline.
+   */
+  sweepNow(): void {
+    this.sweep = this.openSweep();
+    this.sweeping = this.sweep();
+  }
+
+  private openSweep(): () => Promise<void> {
+    const { worker } = this;
+    return coalesce(() =>
+      sweepOrphans(worker).catch((error: unknown) => worker.log.warn({ err: error }, 'orphan sweep failed')),
+    );
   }
 
   /** Begins no further comparison and waits for the running one. */
@@ -129,6 +148,13 @@ export class Reconciler {
       if (!this.leads && !isFirst) return;
       for (const lane of await removeDeadWorkers(worker.home)) await queue.dropLane(lane);
       if (this.turns % SWEEP_EVERY === 1) this.upkeepRunning = this.upkeep();
+    }
+    const engines = JSON.stringify(await readEngines(worker.home));
+    if (engines !== this.engines) {
+      // Which engines may run a job may have changed: all jobs are queued again.
+      this.compared.clear();
+      this.changedAt = -1;
+      this.engines = engines;
     }
     await worker.store.publishRuns();
     const changedAt = await worker.store.openRunsChangedAt();

@@ -7,14 +7,15 @@ import { readFolder } from '../../lib/fs.ts';
 import { isOrphaned, MAX_FOREIGN_CHECK_MS } from '../../lib/process-identity.ts';
 import type { LabelledResource } from '../../sandbox/sandbox.ts';
 import { CHECK_NAMES } from '../attempt/attempt-identity.ts';
-import { readSnapshotLimits, trimSnapshots } from '../snapshot/trim-snapshots.ts';
+import { trimObjects } from '../objects/trim-objects.ts';
+import { isShort, readSnapshotLimits, trimSnapshots } from '../snapshot/trim-snapshots.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { SESSION_PHASE, wasSessionAbandoned } from '../workspace/story-session.ts';
 
 /**
  * Removes the resources of attempts whose worker died: containers, volumes, scratch repositories and socket folders. The
  * journal decides: a resource is an orphan if its epoch is not that of a story in progress, or if its run has ended or is
- * gone. Also removes folders of dead processes, unfinished files of git, and snapshots for which there is no space.
+ * gone. Also removes folders of dead processes, unfinished files of git, and snapshots and objects for which there is no space.
  */
 export async function sweepOrphans(worker: WorkerContext): Promise<void> {
   await sweepRepositories(worker);
@@ -53,7 +54,9 @@ export async function sweepOrphans(worker: WorkerContext): Promise<void> {
   if (swept > 0) await worker.swept(swept).catch(warn);
   for (const resource of await worker.engine.listOrphans()) await removeOrphan(worker, resource);
   for (const path of await listOrphanFolders(worker.home)) await rm(path, { recursive: true, force: true });
-  await trimSnapshots(worker, await readSnapshotLimits(worker.home));
+  const limits = await readSnapshotLimits(worker.home);
+  await trimSnapshots(worker, limits);
+  await trimObjects(worker, { isShort: await isShort(worker, limits) });
 }
 
 /** Returns how many were removed: a resource that cannot be removed must not block the others. */

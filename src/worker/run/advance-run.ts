@@ -22,11 +22,12 @@ import { hostGitDirOf } from '../repository/host-repository.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { endRun, landEnded, planEnd } from './end-run.ts';
 import { guardAttempt } from './infrastructure-failure.ts';
+import { ignore } from '../../lib/async.ts';
 import { markPrdProgress } from './mark-prd-progress.ts';
 import { nextJobs } from './next-jobs.ts';
 import { assertHasSettings, readRun, type RunInputs } from './read-run.ts';
 import { isBlockedByBreaker } from './shared-breakers.ts';
-import { startAttempt } from './start-attempt.ts';
+import { readImages, startAttempt } from './start-attempt.ts';
 
 /** What handles the jobs of a worker. */
 export interface RunnerContext {
@@ -78,7 +79,7 @@ export async function advanceRun(
     await attemptUntilStopped(context, { ...withModel, ...started, hostGitDir, signal });
   });
   worker.inBackground(repackMirror(mirrorPath(worker.home, state.repo.mirror)));
-  if (fatal === undefined) return continueOrEnd(context, run);
+  if (fatal === undefined) return continueOrEnd(context, run, { story, engine: worker.engineName });
   await endRun(worker, run, () => fatal);
   return [];
 }
@@ -92,11 +93,16 @@ function isPaused(state: RunState): boolean {
 async function attemptUntilStopped({ worker, ahead }: RunnerContext, request: AttemptRequest): Promise<void> {
   const { runId, story, epoch } = request;
   const control = watchControl(worker.store, runId, { story: story.id, epoch });
+  const engine = worker.engineLoss.signal;
   try {
-    const signal = AbortSignal.any([request.signal, control.signal]);
-    const { attempt, prepared } = await ahead.open({ ...request, signal });
-    await runAttempt(attempt, { prepared, onCandidate: (commit) => ahead.prepare(attempt, request, commit) });
+    const signal = AbortSignal.any([request.signal, control.signal, engine]);
+    const run = async () => {
+      const { attempt, prepared } = await ahead.open({ ...request, signal });
+      await runAttempt(attempt, { prepared, onCandidate: (commit) => ahead.prepare(attempt, request, commit) });
+    };
+    await unlessAborted(run(), { signal: engine, rest: (work) => worker.inBackground(work.catch(ignore)) });
   } catch (error) {
+    if (engine.aborted && !request.signal.aborted) throw engine.reason;
     const stopped = control.signal.aborted || (error instanceof HaloError && error.code === 'RUN_ABORTED');
     if (!stopped || request.signal.aborted) throw error;
   } finally {
@@ -105,16 +111,40 @@ async function attemptUntilStopped({ worker, ahead }: RunnerContext, request: At
   }
 }
 
+/**
+ * Resolves like `work`. When `signal` aborts, throws its reason without waiting for `work`, which waits for calls that an
+ * engine does not answer, and calls `rest` with it.
+ */
+async function unlessAborted<T>(
+  work: Promise<T>,
+  { signal, rest }: { signal: AbortSignal; rest: (work: Promise<T>) => void },
+): Promise<T> {
+  const done = new AbortController();
+  const aborted = new Promise<never>((_resolve, reject) => {
+    const leave = () => {
+      rest(work);
+      reject(signal.reason as Error);
+    };
+    if (signal.aborted) leave();
+    else signal.addEventListener('abort', leave, { signal: done.signal });
+  });
+  return Promise.race([work, aborted]).finally(() => done.abort());
+}
+
 async function startRun(worker: WorkerContext, { runId, config }: RunInputs): Promise<void> {
-  const channel = await worker.channel(config);
+  const [channel, images] = await Promise.all([worker.channel(config), readImages(worker, config)]);
   const isFirst = await worker.store.transact(runId, ({ status }) => {
     const isFirst = status === 'queued';
-    return { entries: isFirst ? [{ type: 'run.started', channel }] : [], result: isFirst };
+    return { entries: isFirst ? [{ type: 'run.started', channel, images }] : [], result: isFirst };
   });
   if (isFirst) await recordAgentInfo(worker, runId, config);
 }
 
-async function continueOrEnd({ worker, ahead }: RunnerContext, run: RunInputs): Promise<EnqueueRequest[]> {
+async function continueOrEnd(
+  { worker, ahead }: RunnerContext,
+  run: RunInputs,
+  last?: { story: string; engine: string },
+): Promise<EnqueueRequest[]> {
   const state = await worker.store.readState(run.runId);
   if (planEnd(state) !== undefined) {
     ahead.drop(run.runId);
@@ -122,7 +152,7 @@ async function continueOrEnd({ worker, ahead }: RunnerContext, run: RunInputs): 
     return [];
   }
   await markPrdProgress(worker, run);
-  return state.status === 'ended' ? [] : nextJobs(state, worker.now());
+  return state.status === 'ended' ? [] : nextJobs(state, worker.now(), last);
 }
 
 interface ControlWatch {

@@ -8,6 +8,7 @@ import type { RunEnd } from '../../core/run/plan.ts';
 import { startsAlone } from '../../core/run/state.ts';
 import { toDiskError } from '../../store/disk-errors.ts';
 import type { RunInputs } from './read-run.ts';
+import { hasOtherEngine } from './run-ownership.ts';
 import { repairMirrorAfter } from '../repository/with-intact-mirror.ts';
 import type { WorkerContext } from '../worker-context.ts';
 
@@ -44,11 +45,13 @@ export async function guardAttempt(
     const repaired = await repairMirrorAfter(fault, { home: worker.home, repo });
     if (repaired) worker.log.warn({ runId, mirror: repo.mirror }, 'damaged mirror rebuilt');
     const summary = `${withHint(fault)}${repaired ? ' The mirror of the repository was damaged and has been rebuilt.' : ''}`;
+    const isElsewhere = fault.code === 'IMAGE_MISSING' && (await hasOtherEngine(worker, runId).catch(() => false));
+    const cause = isElsewhere ? 'server-away' : causeOf(fault);
     const record = worker.store.transact(runId, (state) => {
       const story = state.stories.find(({ id }) => id === attemptRef.story);
       const isOwn = story !== undefined && startsAlone(story) && story.epoch === epoch;
       if (state.status === 'ended' || !isOwn) return { entries: [], result: undefined };
-      const disturbed = { ...attemptRef, stopReason, summary, cause: causeOf(fault) };
+      const disturbed = { ...attemptRef, stopReason, summary, cause };
       const entries = judgeInterruption(state, disturbed, { policies: config, now: worker.now() });
       const retries = entries.some(({ type }) => type === 'retry.scheduled');
       const detail = `${story.id}: ${summary}`;

@@ -1,4 +1,6 @@
 import type { Config } from '../../config/config.ts';
+import { findOtherImage, type EngineImages } from '../../core/engine/engine-images.ts';
+import type { EngineIdentity } from '../../core/engine/engine-identity.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { FallbackModel } from '../../core/failure/model-use.ts';
 import { judgeFailure } from '../../core/failure/judge-failure.ts';
@@ -8,6 +10,7 @@ import { isAttemptDue, planStory, type PlannedAttempt } from '../../core/run/pla
 import type { StoryProgress } from '../../core/run/progress.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { processMark } from '../../lib/process-identity.ts';
+import { HALO_IMAGE } from '../../sandbox/docker/image/image-recipe.ts';
 import { storyEnded, type AttemptOutcome } from '../attempt/attempt-outcome.ts';
 import type { AttemptRequest } from '../attempt/open-attempt.ts';
 import { sweepOrphans } from '../recovery/sweep-orphans.ts';
@@ -40,7 +43,11 @@ export async function startAttempt(
     fallback,
   }: { ordinal: number; hostGitDir: string } & Pick<StartFacts, 'queuedMs' | 'fallback'>,
 ): Promise<StartedAttempt | undefined> {
-  const image = await worker.engine.imageId(config.image);
+  const [image, { name, id }, images] = await Promise.all([
+    worker.engine.imageId(config.image),
+    worker.engineFacts(),
+    readImages(worker, config),
+  ]);
   const start = await worker.store.transact<Start>(runId, async (state) => {
     const open = state.status === 'running' && state.paused === undefined;
     const planned = open ? planStory(state, ordinal) : undefined;
@@ -54,9 +61,12 @@ export async function startAttempt(
       const landed = await recoverLanded(worker, { state, stories: [planned.story], hostGitDir, config });
       if (landed.length > 0) return { entries: landed, result: { kind: 'landed-before' } };
     }
+    const other = findOtherImage(state.images, images);
+    if (other !== undefined) throw imageDiffers(other, { here: name, began: state.images?.engine ?? '' });
     const decision = decideStart(state, planned, {
       self: processMark(),
       image,
+      engine: { name, id },
       policies: config,
       now,
       queuedMs,
@@ -108,6 +118,7 @@ export interface StartFacts {
   self: string;
   /** The id of the image, if this machine has it. */
   image: string | undefined;
+  engine: EngineIdentity;
   policies: Pick<Config, 'retry' | 'breaker'>;
   now: number;
   /** How long its job was ready before it started. */
@@ -132,10 +143,30 @@ export function decideStart(state: RunState, planned: PlannedAttempt, facts: Sta
       epoch: state.epoch + 1,
       base: state.tip,
       worker: facts.self,
+      engine: facts.engine,
       ...defined({ image: facts.image, queuedMs: facts.queuedMs, fallback: facts.fallback }),
       ...(inProgress && starts > 0 ? { workerDied: true } : {}),
     },
   };
+}
+
+/** What the images of a run contain on the engine of the worker. A missing one is reported where it is needed. */
+export async function readImages(worker: WorkerContext, config: Config): Promise<EngineImages> {
+  const names = new Set([HALO_IMAGE, config.image, ...worker.services.images(config)]);
+  const found = await Promise.all(
+    [...names].map(async (name) => [name, (await worker.engine.describeImage(name))?.content] as const),
+  );
+  const contents = Object.fromEntries(
+    found.flatMap(([name, content]) => (content === undefined ? [] : [[name, content]])),
+  );
+  return { engine: worker.engineName, contents };
+}
+
+function imageDiffers(image: string, { here, began }: { here: string; began: string }): HaloError {
+  const message = `The image ${image} of the engine ${here} is not the one with which the run began on the engine ${began}.`;
+  return new HaloError('IMAGE_MISSING', message, {
+    hint: `Run \`halo image push ${here} ${image}\`, or \`docker pull\` the same digest on both engines; then resume the run.`,
+  });
 }
 
 function isInProgress(progress: StoryProgress): boolean {

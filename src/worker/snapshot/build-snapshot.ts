@@ -7,6 +7,7 @@ import type { RefusedSnapshot, Snapshot } from '../../core/snapshot/snapshot.ts'
 import { safeLine } from '../../core/text/safe-text.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import { tryParseJson } from '../../lib/parse-json.ts';
+import { defined } from '../../lib/guards.ts';
 import { shellQuote } from '../../lib/text.ts';
 import { discardSink, tailSink } from '../../lib/streams.ts';
 import { DOCKER_DIR } from '../../sandbox/docker/image/image-recipe.ts';
@@ -55,10 +56,14 @@ export async function buildSnapshot(
     await announced.release();
   });
   const create = () =>
-    worker.engine.createSnapshotVolume(volume, { home: worker.homeId, user: resources.user, ...resources.quota });
+    worker.engine.createKeptVolume(volume, {
+      kind: 'snapshot',
+      home: worker.homeId,
+      user: resources.user,
+      ...resources.quota,
+    });
   const workspace = new Workspace(attempt, phase === 'setup' ? 'setup' : 'gates-setup', planSetup(attempt), {
-    volume,
-    create,
+    disk: { volume, create },
   });
   await workspace.checkOut(checkout.commit, checkout.gitDir, checkout.sources);
   const restorer = openRestorer(attempt, volume, checkout);
@@ -67,8 +72,11 @@ export async function buildSnapshot(
   const begun = performance.now();
   for await (const ended of runCommands(attempt, workspace, { commands: setupCommands(config), phase, openLog }))
     await recordSetup(attempt, ended, { phase, log: `${folder}/${ended.name}` });
+  const { name, id } = await worker.engineFacts();
+  const engine = { name, id };
   const facts = {
     v: 1 as const,
+    engine,
     key,
     setup: [...config.setup],
     commit: checkout.commit,
@@ -127,17 +135,38 @@ async function sealVolume(
  */
 export async function isVolumeIntact(
   attempt: SandboxContext,
-  { volume, digest }: Pick<Snapshot, 'volume' | 'digest'>,
+  { volume, digest, service }: Pick<Snapshot, 'volume' | 'digest' | 'service'>,
 ): Promise<boolean | undefined> {
-  const answer = await runSeal(attempt, { volume, readOnly: true, repositories: false }, [WORKSPACE]);
+  const place = { volume, readOnly: true, repositories: false, ...defined({ user: service?.user }) };
+  const answer = await runSeal(attempt, place, [WORKSPACE]);
   if ('fault' in answer) return undefined;
   return 'digest' in answer && answer.digest === digest;
 }
 
+/**
+ * Completes the volume with the data of a service that has ended: without sockets, and on the disk. Throws DOCKER_FAILED,
+ * and what ends an attempt.
+ */
+export async function sealData(
+  attempt: SandboxContext,
+  { volume, user }: { volume: string; user: number },
+): Promise<z.infer<typeof Sealed>> {
+  const complete = `find ${WORKSPACE} '(' -type s -o -type p ')' -delete && sync -f ${WORKSPACE}`;
+  const place = { volume, readOnly: false, repositories: false, user };
+  const answer = await runSeal(attempt, place, [WORKSPACE], complete);
+  attempt.signal.throwIfAborted();
+  if ('digest' in answer) return answer;
+  const why = safeLine('error' in answer ? answer.error : answer.fault);
+  throw new HaloError('DOCKER_FAILED', `The data of a service could not be made a snapshot: ${why}.`, {
+    hint: 'Check whether the engine’s disk is full or its machine is overloaded, or set snapshot.mode = "off".',
+  });
+}
+
 async function runSeal(
   attempt: SandboxContext,
-  place: Pick<HelperSpec, 'volume' | 'readOnly' | 'repositories'>,
+  place: Pick<HelperSpec, 'volume' | 'readOnly' | 'repositories' | 'user'>,
   words: readonly string[],
+  before = ':',
 ): Promise<z.infer<typeof Answer>> {
   const helper = { phase: 'seal', ...place, workdir: '/tmp' };
   const [sandbox, ...programs] = await Promise.all([
@@ -148,7 +177,9 @@ async function runSeal(
   const stdout = tailSink(MAX_ANSWER);
   const files = programs.map((text, index) => `printf %s ${shellQuote(text)} > /tmp/${PROGRAM_FILES[index]}`);
   await runInHelper(attempt, sandbox, {
-    script: [...files, `exec node /tmp/${PROGRAM} ${words.map(shellQuote).join(' ')}`].join('\n'),
+    script: [...files, `{ ${before}; } || exit 1`, `exec node /tmp/${PROGRAM} ${words.map(shellQuote).join(' ')}`].join(
+      '\n',
+    ),
     stdout: stdout.sink,
     stderr: discardSink(),
     outputBytes: 10 * MAX_ANSWER,

@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { LOCAL_ENGINE } from '../../core/engine/engine-address.ts';
+import type { EngineIdentity } from '../../core/engine/engine-identity.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { resetCommand } from '../../core/failure/breaker.ts';
 import type { Snapshot } from '../../core/snapshot/snapshot.ts';
@@ -108,14 +110,17 @@ export async function explainRefusal(attempt: SandboxContext, checkout: Checkout
   return record !== undefined && 'refused' in record ? record.refused : null;
 }
 
-/** Makes what setup produced for a commit that has landed available to all runs of the repository. */
-export async function shareLayer(
+/** Makes the snapshots of a commit that has landed available beyond that commit. */
+export async function shareLayers(
   { worker, identity, resources }: Attempt,
   layer: SnapshotLayer | undefined,
   commit: string,
 ): Promise<void> {
-  if (layer === undefined) return;
-  await worker.snapshots.promote({ mirror: resources.mirror, key: layer.key, runId: identity.runId, commit });
+  const keys = [...resources.dataKeys, ...(layer === undefined ? [] : [layer.key])];
+  if (keys.length === 0) return;
+  const { mirror } = resources;
+  const engine = await worker.engineFacts();
+  for (const key of keys) await worker.snapshots.promote({ engine, mirror, key, runId: identity.runId, commit });
 }
 
 async function findKey(
@@ -128,8 +133,9 @@ async function findKey(
   if ((await worker.breakers.read(snapshotBreaker(mirror))).status !== 'closed') return undefined;
   const image = await worker.engine.imageId(config.image);
   if (image === undefined) return undefined;
-  const found = await snapshotKey({ gitDir, commit, signal }, { config, image });
-  return { mirror, runId: identity.runId, commit, ...found };
+  const { architecture, ...engine } = await worker.engineFacts();
+  const found = await snapshotKey({ gitDir, commit, signal }, { config, image, architecture });
+  return { engine, mirror, runId: identity.runId, commit, ...found };
 }
 
 /**
@@ -165,8 +171,13 @@ async function findRecord(
   return found ?? (Array.isArray(inputs) ? undefined : snapshots.find({ ...query, key: settingsKey }));
 }
 
+/** Old records name no engine: their volumes are on the one that the environment names, unless another one has them. */
+function isOwn({ engine }: Snapshot, { name }: EngineIdentity): boolean {
+  return engine !== undefined || name === LOCAL_ENGINE;
+}
+
 /** A record of which the engine has the volume. */
-async function findUsable(
+export async function findUsable(
   { worker }: SandboxContext,
   query: SnapshotQuery & SnapshotKey,
 ): Promise<Usable | 'refused' | undefined> {
@@ -176,12 +187,12 @@ async function findUsable(
   if ('refused' in record) return worker.now() - Date.parse(record.createdAt) < REFUSED_MS ? 'refused' : undefined;
   if (await worker.engine.hasVolume(record.volume)) return { ...place, record };
   worker.log.info({ volume: record.volume }, 'the volume of a snapshot is gone; setup runs again');
-  await worker.snapshots.remove(found);
+  if (isOwn(record, query.engine)) await worker.snapshots.remove(found);
   return undefined;
 }
 
 /** Holds a snapshot that this attempt has not made. */
-async function holdEarlier(
+export async function holdEarlier(
   attempt: SandboxContext,
   stored: Usable,
   phase: 'setup' | 'gates' | undefined,
@@ -192,7 +203,7 @@ async function holdEarlier(
 }
 
 /** `phase`: in which it is reported; undefined: not. */
-async function holdLayer(
+export async function holdLayer(
   { worker, identity, resources, config, journal }: SandboxContext,
   stored: Usable,
   phase: 'setup' | 'gates' | undefined,
@@ -204,7 +215,7 @@ async function holdLayer(
   const { volume, key, digest } = stored.record;
   const mode = await worker.layerMode(config);
   if (phase !== undefined) await journal.report({ type: 'snapshot.used', phase, key, digest, mode });
-  return { volume, mode, key, digest };
+  return { volume, mode, key, digest, setup: stored.record.setup };
 }
 
 async function makeLayer(

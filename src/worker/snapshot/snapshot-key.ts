@@ -21,15 +21,25 @@ export interface SnapshotKey {
   inputs: Snapshot['inputs'];
 }
 
+/** The settings around commands that may change what they make of the same files. */
+export function surroundingsOf({ network, limits, sandbox }: Config): Pick<SnapshotParts, 'network' | 'limits'> {
+  return {
+    network: (['allow', 'registries', 'registryHosts', 'upstreams', 'scopes', 'git'] as const).map(
+      (key) => network[key],
+    ),
+    limits: [limits.memoryBytes, limits.pids, limits.files, limits.fileBytes, limits.diskBytes, sandbox.runtime],
+  };
+}
+
 /**
- * The key of the snapshot that setup makes of a commit, and what it depends on. `image`: its content address. Throws
+ * The key of the snapshot that setup makes of a commit, and what it depends on. `image`: its content address. `architecture`: of the engine. Throws
  * GIT_FAILED.
  */
 export async function snapshotKey(
   at: { gitDir: string; commit: string; signal: AbortSignal },
-  { config, image }: { config: Config; image: string },
+  { config, image, architecture }: { config: Config; image: string; architecture: string },
 ): Promise<SnapshotKey> {
-  const { setup, env, network, snapshot, limits, sandbox } = config;
+  const { setup, env, snapshot } = config;
   const files = await listFiles(at, () => true);
   const inputs =
     snapshot.inputs === undefined
@@ -39,13 +49,10 @@ export async function snapshotKey(
   const used = Array.isArray(inputs) ? files.filter(({ path }) => isInput.has(path)) : files;
   const settings = {
     image,
-    architecture: process.arch,
+    architecture,
     setup,
     env,
-    network: (['allow', 'registries', 'registryHosts', 'upstreams', 'scopes', 'git'] as const).map(
-      (key) => network[key],
-    ),
-    limits: [limits.memoryBytes, limits.pids, limits.files, limits.fileBytes, limits.diskBytes, sandbox.runtime],
+    ...surroundingsOf(config),
     listed: snapshot.inputs,
   };
   const keyOf = (of: SnapshotParts['inputs']) =>

@@ -13,21 +13,23 @@ export interface HelperSpec {
   /** Whether the repositories of the attempt are mounted too, if the engine can mount them. */
   repositories: boolean;
   workdir: string;
+  /** Default: the user of the attempt. */
+  user?: number;
   env?: Record<string, string>;
   /** Volumes in addition to the workspace. */
   mounts?: readonly Mount[];
 }
 
-export function startHelper({ config, resources }: SandboxContext, helper: HelperSpec): Promise<Sandbox> {
-  const { phase, volume, readOnly, repositories, workdir, env = {}, mounts = [] } = helper;
+export async function startHelper({ config, resources }: SandboxContext, helper: HelperSpec): Promise<Sandbox> {
+  const { phase, volume, readOnly, repositories, workdir, user = resources.user, env = {}, mounts = [] } = helper;
   return resources.startSandbox({
     image: HALO_IMAGE,
     labels: resources.labels(phase),
-    user: resources.user,
+    user,
     workdir,
     env,
     mounts: [
-      ...(repositories ? resources.repositoryMounts : []),
+      ...(repositories ? (await resources.repositories()).mounts : []),
       { kind: 'volume', source: volume, target: WORKSPACE, readOnly, copyUp: !readOnly },
       ...mounts,
     ],

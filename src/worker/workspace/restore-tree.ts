@@ -4,13 +4,13 @@ import { z } from 'zod';
 import { isDiskFullMessage, HaloError } from '../../core/failure/errors.ts';
 import type { Restored } from '../../core/review/restored-paths.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import { streamCommitPack } from '../../git/mirror/send-commit.ts';
 import { tryParseJson } from '../../lib/parse-json.ts';
 import { shellQuote } from '../../lib/text.ts';
 import { DOCKER_DIR } from '../../sandbox/docker/image/image-recipe.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import type { SandboxContext } from '../attempt/open-attempt.ts';
 import { repositoryScript, type Checkout } from './checkout-script.ts';
+import { openCommitSource } from './commit-source.ts';
 import { startHelper } from './helper-sandbox.ts';
 import { WORKSPACE } from './sandbox-paths.ts';
 
@@ -58,19 +58,16 @@ export function openRestorer(context: SandboxContext, volume: string, checkout: 
 }
 
 async function startRestorer(context: SandboxContext, volume: string, checkout: Checkout): Promise<Sandbox> {
-  const { commit, gitDir, sources } = checkout;
-  const { resources, signal } = context;
-  const mounted = resources.transport === 'mount';
   const [sandbox, ...programs] = await Promise.all([
     startHelper(context, { phase: 'restore', volume, readOnly: false, repositories: true, workdir: '/tmp' }),
     ...PROGRAM_FILES.map((name) => readFile(join(DOCKER_DIR, name), 'utf8')),
   ]);
+  const source = await openCommitSource(context, checkout);
   const script = [
     ...programs.map((text, index) => `printf %s ${shellQuote(text)} > /tmp/${PROGRAM_FILES[index]}`),
-    repositoryScript(REPOSITORY, commit, mounted ? sources : undefined),
+    repositoryScript(REPOSITORY, checkout.commit, source),
   ];
-  const pack = mounted ? undefined : await streamCommitPack({ gitDir, commit, signal });
-  await sandbox.prepare(script.join('\n'), pack);
+  await sandbox.prepare(script.join('\n'), source.stdin);
   return sandbox;
 }
 

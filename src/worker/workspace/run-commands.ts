@@ -3,7 +3,9 @@ import type { Config } from '../../config/config.ts';
 import type { NetworkPhase } from '../../core/journal/egress-events.ts';
 import type { Restored } from '../../core/review/restored-paths.ts';
 import type { SandboxContext } from '../attempt/open-attempt.ts';
+import { defined } from '../../lib/guards.ts';
 import { runStep, type StepResult } from './run-step.ts';
+import type { StepServices } from './step-services.ts';
 import type { StartedStep, Workspace } from './workspace.ts';
 
 /** A command of the configuration that is about to run. */
@@ -14,7 +16,10 @@ export interface NextCommand {
   name: string;
 }
 
-export interface EndedCommand extends NextCommand, StepResult, Pick<StartedStep, 'egress' | 'restored'> {}
+export interface EndedCommand extends NextCommand, StepResult, Pick<StartedStep, 'egress' | 'restored'> {
+  /** The services whose data had to be prepared for it. */
+  prepared?: StepServices['prepared'];
+}
 
 /** What to run, and the callbacks for each step. */
 export interface CommandPlan {
@@ -44,12 +49,12 @@ export async function* runCommands(
   for (const next of commands) {
     await onNext?.(next);
     const started = await workspace.takeNext();
-    const { egress, restored } = started;
+    const { egress, restored, services } = started;
     if (restored !== undefined) await onRestored?.(next, restored);
     const stale = first.includes(next) ? (staleReports?.paths ?? []) : [];
     const command = `${removeFiles(stale)}${next.command}`;
     const result = await runStep(context, started, { command, log: openLog(next), phase });
-    yield { ...next, ...result, egress, restored };
+    yield { ...next, ...result, egress, restored, ...defined({ prepared: services?.prepared }) };
     if (next.kind === 'setup' && result.exit.exitCode !== 0) return;
   }
 }

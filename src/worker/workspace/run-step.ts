@@ -7,8 +7,7 @@ import { maskingSink } from '../../lib/secrets/masker.ts';
 import { createByteBuffer } from '../../lib/streams.ts';
 import type { SandboxExit } from '../../sandbox/sandbox.ts';
 import type { SandboxContext } from '../attempt/open-attempt.ts';
-import { recordNetwork, wrapWithForwarder } from '../network/channel.ts';
-import { EGRESS_PORT } from './sandbox-paths.ts';
+import { forwardsOf, recordNetwork, wrapWithForwarder } from '../network/channel.ts';
 import type { StartedStep } from './workspace.ts';
 
 export interface StepResult {
@@ -19,28 +18,38 @@ export interface StepResult {
   sha256: string;
 }
 
-/** Runs a setup or gate command as the main process of its sandbox and writes its output to `log`. */
+/**
+ * Runs a setup or gate command as the main process of its sandbox and writes its output to `log`. Ends the attempt if one
+ * of its services does not get ready, or ends before it.
+ */
 export async function runStep(
   context: SandboxContext,
-  { sandbox, egress }: StartedStep,
+  { sandbox, egress, services, forwards }: StartedStep,
   { command, log, phase }: { command: string; log: Writable; phase: NetworkPhase },
 ): Promise<StepResult> {
   const { config, worker, resources, signal } = context;
   const { wallMs, idleMs, outputBytes } = config.limits;
   const { masker } = worker;
+  await services?.ready(phase);
   const output = openCommandLog(log);
   const exit = await sandbox.run({
-    script:
-      egress === undefined ? command : wrapWithForwarder(resources.channel, EGRESS_PORT, `${egress.script}${command}`),
+    script: wrapWithForwarder(
+      [...forwardsOf(resources.channel, egress?.channel), ...forwards],
+      `${egress?.script ?? ''}${command}`,
+    ),
     // Before truncation: a truncated secret could not be recognised.
     stdout: maskingSink(masker, output.stdout),
     stderr: maskingSink(masker, output.stderr),
     wallMs,
     idleMs,
     outputBytes,
-    signal,
+    signal: services === undefined ? signal : AbortSignal.any([signal, services.lost]),
   });
-  await Promise.all([sandbox.remove(), egress?.channel.close(), output.close()]);
+  // Services outlast the sandbox that uses them.
+  const removing = sandbox.remove();
+  if (services === undefined) worker.inBackground(removing);
+  await Promise.all([services && removing, egress?.channel.close(), output.close()]);
+  if (!signal.aborted) await services?.end({ failed: exit.exitCode !== 0 });
   // Only setup commands have a channel.
   if (egress !== undefined) await recordNetwork(context, phase, egress.channel);
   return { exit, tail: output.tail(), sha256: output.digest() };

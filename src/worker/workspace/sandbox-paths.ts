@@ -15,6 +15,9 @@ export const GATEWAY_SOCKET = `${GATEWAY_DIR}/gateway.sock`;
 export const VIEW = '/halo/repo/base.git';
 export const CANDIDATE = '/halo/repo/candidate.git';
 
+/** What the engine has of a repository, where more of it is stored. */
+export const KNOWN = '/halo/known';
+
 /** Ports on the loopback interface of a sandbox that are forwarded to its gateway. */
 export const MODEL_PORT = 4000;
 export const EGRESS_PORT = 4080;

@@ -10,6 +10,7 @@ import { gitClientEnv } from '../../gateway/git-proxy.ts';
 import { modelRoute } from '../network/model-access.ts';
 import { EGRESS_PORT, MODEL_PORT } from './sandbox-paths.ts';
 import { clientSettings, WITHOUT_RETRIES } from '../network/registry-client-env.ts';
+import type { ServiceAccess } from './step-services.ts';
 import type { Step, StepEgress } from './workspace.ts';
 import { defined } from '../../lib/guards.ts';
 
@@ -36,12 +37,17 @@ export function planReadingSteps(attempt: Attempt): Step[] {
 export function planCleanSteps(context: StepContext): Step[] {
   const gates = context.config.gates ?? [];
   const env = offlineEnv(context.config);
-  return [...planSetup(context), ...gates.map((): Step => ({ phase: 'gate', env, judges: true }))];
+  return [...planSetup(context), ...gates.map((): Step => ({ phase: 'gate', env, judges: true, services: 'gates' }))];
 }
 
 /** The setup commands, in order. */
 export function planSetup(context: StepContext): Step[] {
   return context.config.setup.map(() => setupStep(context));
+}
+
+/** A command with the environment of a gate, beside services that run already. */
+export function besideStep(phase: string, { config }: StepContext, { mounts, forwards }: ServiceAccess): Step {
+  return { phase, env: offlineEnv(config), mounts, forwards };
 }
 
 /** Setup may reach the hosts and registries that the configuration allows; without any, it has no network. */
@@ -141,12 +147,13 @@ function agentStep(attempt: Attempt): Step {
   const names = network.agentRegistries;
   const known = names.length === 0 ? { ...offlineEnv(config), ...env } : env;
   if (model.api === undefined && names.length === 0)
-    return { phase: 'agent', env: known, ...mounts, pipesOutput: true };
+    return { phase: 'agent', env: known, ...mounts, pipesOutput: true, services: 'agent' };
   return {
     phase: 'agent',
     env: known,
     ...mounts,
     pipesOutput: true,
+    services: 'agent',
     openEgress: async () => {
       const route = model.api === undefined ? {} : { model: await modelRoute(attempt, model.api) };
       return openEgress(attempt, { names, port: MODEL_PORT }, route);

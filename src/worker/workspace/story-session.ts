@@ -2,7 +2,8 @@ import { discardSink } from '../../lib/streams.ts';
 import { needsPerson, startsAlone, type RunState } from '../../core/run/state.ts';
 import type { LabelledResource, Mount } from '../../sandbox/sandbox.ts';
 import type { AttemptResources } from '../attempt/attempt-resources.ts';
-import type { SandboxContext } from '../attempt/open-attempt.ts';
+import { isSameEngine } from '../../core/engine/engine-identity.ts';
+import type { Attempt, SandboxContext } from '../attempt/open-attempt.ts';
 import { runInHelper, startHelper } from './helper-sandbox.ts';
 import { WORKSPACE } from './sandbox-paths.ts';
 
@@ -17,17 +18,18 @@ export function mountSession({ sessionVolume }: Pick<AttemptResources, 'sessionV
 }
 
 /**
- * Creates the volume in which the agent keeps its session for further attempts at the story, unless an earlier attempt did
- * and it has not expired. What is in it was written by the agent, so only sandboxes of this story's agent mount it. The
+ * Creates the volume in which the agent keeps its session for further attempts at the story, unless the last attempt did
+ * and it has not expired: after an attempt on another engine, the agent begins a new session. What is in it was written by the agent, so only sandboxes of this story's agent mount it. The
  * sweep removes it when the story has ended. Throws DOCKER_FAILED.
  */
-export async function openStorySession(context: SandboxContext, sessionMs: number): Promise<void> {
+export async function openStorySession(context: Attempt, sessionMs: number): Promise<void> {
   const { worker, resources } = context;
   const { engine } = worker;
   const volume = resources.sessionVolume;
   resources.onClose(() => removeEndedSession(context, volume));
   const known = (await engine.listResources(worker.homeId)).find(({ name }) => name === volume);
-  if (known?.expiresAt !== undefined && known.expiresAt > new Date(worker.now()).toISOString()) return;
+  const now = new Date(worker.now()).toISOString();
+  if (known?.expiresAt !== undefined && known.expiresAt > now && (await wasHereLast(context))) return;
   await engine.removeVolume(volume);
   const expiresAt = new Date(worker.now() + sessionMs).toISOString();
   const quota = resources.hasQuota ? { quotaBytes: MAX_BYTES } : {};
@@ -37,6 +39,12 @@ export async function openStorySession(context: SandboxContext, sessionMs: numbe
   const sandbox = await startHelper(context, helper);
   const output = { stdout: discardSink(), stderr: discardSink(), outputBytes: 1_000 };
   await runInHelper(context, sandbox, { script: 'true', ...output });
+}
+
+/** Whether the last attempt at the story ran on this engine, or before halo knew several. */
+async function wasHereLast({ worker, inputs, identity }: Attempt): Promise<boolean> {
+  const { engine } = inputs.state.stories.find(({ key }) => key === identity.storyKey) ?? {};
+  return engine === undefined || isSameEngine(engine, await worker.engineFacts());
 }
 
 async function removeEndedSession({ worker, identity }: SandboxContext, volume: string): Promise<void> {

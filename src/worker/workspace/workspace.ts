@@ -1,15 +1,18 @@
 import { HaloError, quotedText } from '../../core/failure/errors.ts';
 import type { Restored } from '../../core/review/restored-paths.ts';
-import { streamCommitPack } from '../../git/mirror/send-commit.ts';
+import { deferred, ignore } from '../../lib/async.ts';
 import { discardSink, tailSink } from '../../lib/streams.ts';
 import { HALO_IMAGE } from '../../sandbox/docker/image/image-recipe.ts';
 import type { Mount, OutputPipe, Sandbox, SandboxSpec } from '../../sandbox/sandbox.ts';
 import type { SandboxContext } from '../attempt/open-attempt.ts';
 import { attachChannel, mountChannel, type Channel } from '../network/channel.ts';
-import { checkoutFromPack, checkoutScript, type Checkout } from './checkout-script.ts';
+import { checkoutScript, type Checkout } from './checkout-script.ts';
+import { openCommitSource } from './commit-source.ts';
 import { runInHelper, startHelper } from './helper-sandbox.ts';
+import { copyVolume } from './copy-volume.ts';
 import { openRestorer, type Restorer } from './restore-tree.ts';
 import { SNAPSHOT, WORKSPACE } from './sandbox-paths.ts';
+import type { Forward, ServiceAccess, ServiceUser, StepServices } from './step-services.ts';
 
 /** A command that will run in a workspace: what its sandbox needs at creation. */
 export interface Step {
@@ -23,6 +26,10 @@ export interface Step {
   readOnly?: true;
   /** Its output is large, and goes through a pipe if possible. */
   pipesOutput?: true;
+  /** Whose services start with it. */
+  services?: ServiceUser;
+  /** Ports that lead to a service which `mounts` contains the sockets of. */
+  forwards?: readonly Forward[];
   /** It is a gate: changes of earlier commands to the tree are undone first. */
   judges?: true;
 }
@@ -40,6 +47,9 @@ export interface StartedStep {
   sandbox: Sandbox;
   egress: StepEgress | undefined;
   outputPipe: OutputPipe | undefined;
+  services: StepServices | undefined;
+  /** The ports of its services. */
+  forwards: readonly Forward[];
   /** Changes that were undone before it. */
   restored?: Restored | undefined;
 }
@@ -68,18 +78,24 @@ export class Workspace {
   private taken = 0;
   private ahead: Promise<StartedStep> | undefined;
   private restore: Restorer | undefined;
+  private readonly checkedOut = deferred<Checkout>();
 
   /**
    * Creates the volume and starts the first step's sandbox. With a `layer` in the context, the workspace begins with the
-   * files of a snapshot. `disk`: another volume than one of the attempt.
+   * files of a snapshot. `disk`: another volume than one of the attempt. `after`: what is more urgent for the engine.
    */
-  constructor(context: SandboxContext, name: string, steps: readonly Step[], disk: Disk = ownDisk(context, name)) {
+  constructor(
+    context: SandboxContext,
+    name: string,
+    steps: readonly Step[],
+    { disk = ownDisk(context, name), after }: { disk?: Disk; after?: Promise<unknown> } = {},
+  ) {
     this.context = context;
     this.name = name;
     this.steps = steps;
     this.volume = disk.volume;
     this.layerVolume = context.layer?.volume;
-    this.created = disk.create();
+    this.created = after === undefined ? disk.create() : after.then(ignore, ignore).then(() => disk.create());
     this.created.catch(() => (this.hasFailed = true)); // observed by `checkOut`; this avoids an unhandled rejection
     this.ahead = this.startNext();
   }
@@ -92,15 +108,20 @@ export class Workspace {
     // The engine would create a missing volume for the restorer's sandbox, without a limit or a snapshot.
     await this.created;
     if (gitDir === resources.mirrorDir) await resources.exposeCommit(commit);
+    this.checkedOut.resolve(checkout);
     // Before the first step nothing can have changed the tree.
     if (this.steps.slice(1).some(({ judges }) => judges)) this.restore = openRestorer(context, volume, checkout);
     // If its image is halo's, the first step's sandbox does the checkout, which saves a container.
     const writes = this.steps[0]?.readOnly !== true;
-    if (ahead !== undefined && writes && resources.transport === 'mount' && config.image === HALO_IMAGE) {
-      await (await ahead).sandbox.prepare(checkoutScript(commit, sources)).catch(rethrowAsGitError);
-      return;
+    try {
+      if (ahead !== undefined && writes && config.image === HALO_IMAGE)
+        await checkOutIn((await ahead).sandbox, context, checkout);
+      else await checkOutInHelper(context, volume, checkout);
+    } catch (error) {
+      // What the engine keeps of the repository may be damaged.
+      if (error instanceof HaloError && error.code === 'GIT_FAILED') await (await resources.repositories()).distrust();
+      throw error;
     }
-    await checkOutInHelper(context, volume, checkout);
   }
 
   /** Returns the sandbox of the next step; the previous step must have ended. Throws POLICY_VIOLATION like a `Restorer`. */
@@ -116,12 +137,12 @@ export class Workspace {
   private startNext(): Promise<StartedStep> | undefined {
     const step = this.steps[this.taken];
     if (step === undefined) return undefined;
-    const started = this.start(step);
+    const started = this.start(step, `${this.name}-${this.taken + 1}`);
     started.catch(() => (this.hasFailed = true)); // observed by `takeNext`; this avoids an unhandled rejection
     return started;
   }
 
-  private async start(step: Step): Promise<StartedStep> {
+  private async start(step: Step, name: string): Promise<StartedStep> {
     const { context, volume } = this;
     const { resources } = context;
     await this.created;
@@ -130,12 +151,23 @@ export class Workspace {
       resources.onClose(() => opened.channel.close());
       return opened;
     });
-    const [egress, outputPipe] = await Promise.all([opening, step.pipesOutput && resources.createOutputPipe()]);
-    const sandbox = await resources.startSandbox(describeSandbox(context, step, { volume, egress, outputPipe }));
+    const services =
+      step.services &&
+      context.worker.services.open(context, { user: step.services, name, checkedOut: this.checkedOut.promise });
+    const [egress, outputPipe, { mounts: repositories }, access = NO_ACCESS] = await Promise.all([
+      opening,
+      step.pipesOutput && resources.createOutputPipe(),
+      resources.repositories(),
+      services?.access(),
+    ]);
+    const mounts = { volume, repositories, egress, outputPipe, access };
+    const sandbox = await resources.startSandbox(describeSandbox(context, step, mounts));
     if (egress !== undefined) await attachChannel(context, sandbox, egress.channel);
-    return { sandbox, egress, outputPipe };
+    return { sandbox, egress, outputPipe, services, forwards: [...access.forwards, ...(step.forwards ?? [])] };
   }
 }
+
+const NO_ACCESS: ServiceAccess = { mounts: [], forwards: [] };
 
 function ownDisk(context: SandboxContext, name: string): Disk {
   const { resources, layer } = context;
@@ -146,15 +178,24 @@ function ownDisk(context: SandboxContext, name: string): Disk {
     volume,
     create: async () => {
       await resources.createVolume(name);
-      await copySnapshot(context, { from: layer.volume, to: volume });
+      await copyVolume(context, {
+        ...{ from: layer.volume, to: volume, target: WORKSPACE, script: COPY_SCRIPT },
+        ...{ image: HALO_IMAGE, user: resources.user, what: 'A snapshot' },
+      });
     },
   };
 }
 
+interface StepMounts extends Pick<StartedStep, 'egress' | 'outputPipe'> {
+  volume: string;
+  repositories: readonly Mount[];
+  access: ServiceAccess;
+}
+
 function describeSandbox(
-  { config, resources }: SandboxContext,
+  { config, resources, worker }: SandboxContext,
   step: Step,
-  { volume, egress, outputPipe }: { volume: string } & Pick<StartedStep, 'egress' | 'outputPipe'>,
+  { volume, repositories, egress, outputPipe, access }: StepMounts,
 ): SandboxSpec {
   return {
     image: config.image,
@@ -163,7 +204,7 @@ function describeSandbox(
     workdir: WORKSPACE,
     env: { ...egress?.env, ...config.env, ...step.env },
     mounts: [
-      ...resources.repositoryMounts,
+      ...repositories,
       ...resources.accountMounts,
       {
         kind: 'volume',
@@ -173,11 +214,12 @@ function describeSandbox(
         copyUp: config.image === HALO_IMAGE,
       },
       ...(step.mounts ?? []),
+      ...access.mounts,
       ...mountChannel(resources.channel, egress?.channel),
       ...(outputPipe === undefined ? [] : [mountPipe(outputPipe)]),
     ],
     limits: config.limits,
-    ...(resources.transport === 'stream' ? { hostsFile: 'engine' } : {}),
+    ...(resources.transport === 'stream' ? { hostsFile: 'engine', hostNames: worker.services.names(config) } : {}),
   };
 }
 
@@ -185,20 +227,20 @@ function mountPipe({ path, inside }: OutputPipe): Mount {
   return { kind: 'bind', source: path, target: inside, readOnly: true };
 }
 
-/** Checks out in a separate sandbox: the user's image may lack git, and a pack on stdin leaves no stdin for the command. */
-async function checkOutInHelper(
-  context: SandboxContext,
-  volume: string,
-  { commit, gitDir, sources }: Checkout,
-): Promise<void> {
-  const { resources, signal } = context;
+async function checkOutIn(sandbox: Sandbox, context: SandboxContext, checkout: Checkout): Promise<void> {
+  const source = await openCommitSource(context, checkout);
+  await sandbox.prepare(checkoutScript(checkout.commit, source), source.stdin).catch(rethrowAsGitError);
+}
+
+/** Checks out in a separate sandbox: the user's image may lack git. */
+async function checkOutInHelper(context: SandboxContext, volume: string, checkout: Checkout): Promise<void> {
   const helper = { phase: 'checkout', volume, readOnly: false, repositories: true, workdir: WORKSPACE };
   const sandbox = await startHelper(context, helper);
   const stderr = tailSink(2_000);
-  const mounted = resources.transport === 'mount';
+  const source = await openCommitSource(context, checkout);
   const exit = await runInHelper(context, sandbox, {
-    script: mounted ? `set -e\n${checkoutScript(commit, sources)}` : checkoutFromPack(commit),
-    ...(mounted ? {} : { stdin: await streamCommitPack({ gitDir, commit, signal }) }),
+    script: `set -e\n${checkoutScript(checkout.commit, source)}`,
+    ...(source.stdin === undefined ? {} : { stdin: source.stdin }),
     stdout: discardSink(),
     stderr: stderr.sink,
     outputBytes: 1_000_000,
@@ -215,45 +257,8 @@ function rethrowAsGitError(error: unknown): never {
 }
 
 /** The top folder keeps its mode. Set-group-id is for the group of snapshots alone. */
-const SCRIPT = [
+const COPY_SCRIPT = [
   `cd ${SNAPSHOT}`,
   `find . -mindepth 1 -maxdepth 1 -exec cp -a --no-preserve=ownership -t ${WORKSPACE} {} +`,
   `find ${WORKSPACE} -mindepth 1 -type d -perm -2000 -exec chmod g-s {} +`,
 ].join(' && ');
-const MAX_OUTPUT = 1_000_000;
-
-/** Copies the files of a snapshot into an empty volume, for the user of the attempt. Throws DOCKER_FAILED, DISK_FAILED. */
-async function copySnapshot(
-  { config, resources, signal }: SandboxContext,
-  { from, to }: { from: string; to: string },
-): Promise<void> {
-  const sandbox = await resources.startSandbox({
-    image: HALO_IMAGE,
-    labels: resources.labels('copy'),
-    user: resources.user,
-    workdir: '/tmp',
-    env: {},
-    mounts: [
-      { kind: 'volume', source: from, target: SNAPSHOT, readOnly: true, copyUp: false },
-      { kind: 'volume', source: to, target: WORKSPACE, readOnly: false, copyUp: true },
-    ],
-    limits: config.limits,
-  });
-  const { wallMs, idleMs } = config.limits;
-  const stderr = tailSink(2_000);
-  const exit = await sandbox.run({
-    script: SCRIPT,
-    stdout: discardSink(),
-    stderr: stderr.sink,
-    wallMs,
-    idleMs,
-    outputBytes: MAX_OUTPUT,
-    signal,
-  });
-  await sandbox.remove();
-  if (exit.exitCode === 0 || exit.ended === 'aborted') return;
-  const why = stderr.text().trim().split('\n').at(-1) ?? exit.ended;
-  throw new HaloError('DOCKER_FAILED', `A snapshot could not be copied into the workspace: ${why}.`, {
-    hint: 'Check the disk of the engine, and [limits] disk.',
-  });
-}

@@ -2,8 +2,8 @@ import { existsSync, symlinkSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
-import { checkSandbox, checkSnapshots } from '../../../src/api/doctor/checks.ts';
-import { checkQueue, diagnose, judgeOpenFiles } from '../../../src/api/doctor/diagnose.ts';
+import { checkSandbox, checkSnapshots, judgeOpenFiles } from '../../../src/api/doctor/checks.ts';
+import { checkQueue, diagnose } from '../../../src/api/doctor/diagnose.ts';
 import { foldSame } from '../../../src/api/doctor/doctor-finding.ts';
 import { addDeadLetter } from '../../../src/queue/dead-letters.ts';
 import { connectRedis } from '../../../src/queue/redis/connect-redis.ts';
@@ -135,10 +135,16 @@ it('warns about outdated programs, and not about current ones', async () => {
 it('warns about an engine with a low limit of open files, if the limit is visible', () => {
   const limits = (soft: string) =>
     `Limit                     Soft Limit           Hard Limit           Units     \nMax open files            ${soft.padEnd(20)} 524288               files     \n`;
-  const warned = (soft: string) => judgeOpenFiles({ openFiles: parseOpenFiles(limits(soft)) }).map(({ says }) => says);
+  const warned = (soft: string) => judgeOpenFiles(parseOpenFiles(limits(soft))).map(({ says }) => says);
   expect(warned('1024')).toEqual(['the engine may have only 1024 files open at a time: containers fail at this limit']);
   expect([...warned('1048576'), ...warned('unlimited')]).toEqual([]);
-  expect(judgeOpenFiles({ openFiles: undefined })).toEqual([]);
+  expect(judgeOpenFiles(undefined)).toEqual([]);
+});
+
+it('says what is unknown about an engine on another machine', async () => {
+  const found = await findings({}, { isHere: () => Promise.resolve(false), openFiles: () => Promise.resolve(10) });
+  const says = 'the engine does not run on this machine: its limit of open files and its load are unknown';
+  expect(found).toContainEqual({ name: 'docker', ok: 'ok', says });
 });
 
 it('reports that a runtime which fails the check is not used', async () => {

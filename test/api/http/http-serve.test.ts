@@ -51,6 +51,16 @@ describe('serveApi', () => {
     await expect(serveApi({ operations, listen, host: host() })).rejects.toMatchObject({ code: 'USAGE' });
   });
 
+  it.each([
+    ['127.0.0.1:0', {}, false],
+    ['0.0.0.0:0', {}, true],
+    ['0.0.0.0:0', { behindProxy: true }, false],
+  ])('at %s with %o, is open to other machines over plain HTTP: %s', async (listen, rules, isPlain) => {
+    const served = await serveApi({ operations, listen, host: host('secret-0123456789'), rules });
+    await served.close();
+    expect(served.isPlain).toBe(isPlain);
+  });
+
   it('reports that the address is in use', async () => {
     const first = await serveApi({ operations, listen: '127.0.0.1:0', host: host() });
     const listen = new URL(first.url).host;

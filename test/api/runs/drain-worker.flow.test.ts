@@ -110,7 +110,7 @@ describe('draining a worker', () => {
 describe('halo worker', () => {
   it('lists, drains and resumes workers', async () => {
     const before = await halo('worker', 'ls');
-    expect(before.stdout).toMatch(/^WORKER +HOST +PID +STORIES +VERSION +UP +LAST CONTACT +STATE\n/);
+    expect(before.stdout).toMatch(/^WORKER +ENGINE +HOST +PID +STORIES +VERSION +UP +LAST CONTACT +STATE\n/);
     expect(before.stdout).toMatch(new RegExp(`${worker.id} .* 0/2 .* ago +takes stories\n`));
     const drained = await halo('worker', 'drain', worker.id.slice(0, 10));
     expect(drained).toMatchObject({ code: 0, stdout: `drained  ${worker.id}\n` });

@@ -1,9 +1,8 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { openLocal } from '../../../src/api/local.ts';
+import { openLocal, type LocalOperations } from '../../../src/api/local.ts';
 import type { BatchRequest, SubmitRequest } from '../../../src/api/operations/schemas.ts';
-import type { Operations } from '../../../src/api/operations.ts';
 import { readBatch } from '../../../src/api/submit/batch-file.ts';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
 import { openRedisServer, type RedisServer } from '../../support/redis/redis-server.ts';
@@ -13,7 +12,7 @@ import { newRepository } from '../../support/repository/new-repository.ts';
 
 let redis: RedisServer;
 let home: string;
-let operations: Operations;
+let operations: LocalOperations;
 
 beforeAll(async () => {
   redis = await openRedisServer();
@@ -57,6 +56,25 @@ test('a repository with a branch named halo is refused before a run is created',
   const submitting = operations.submit(request({ repos: [repository.root] })).then(({ runs }) => runs);
   await expect(submitting).rejects.toMatchObject({ code: 'LAND_REFUSED', message });
   expect(runFolders()).toEqual([]);
+});
+
+test('a run that asks for a label is created only if an engine has it', async () => {
+  const set = [...OPTIONS.set, 'engine.labels=["gpu"]'];
+  await expect(operations.submit(request({ set }))).rejects.toMatchObject({
+    code: 'CONFIG_INVALID',
+    message: expect.stringContaining('asks for an engine with the label "gpu", and none is configured') as string,
+  });
+  expect(runFolders()).toEqual([]);
+  writeFileSync(join(home, 'config.toml'), '[[engines]]\nname = "a"\naddress = "unix:///a"\nlabels = ["gpu"]\n');
+  const [run] = (await operations.submit(request({ set }))).runs;
+  const runId = run?.runId ?? '';
+  expect(await operations.getRun({ runId })).toMatchObject({
+    state: { engineLabels: ['gpu'] },
+    engines: ['a'],
+    workers: 0,
+  });
+  // A process that would execute it has only the engine of the environment.
+  expect(await operations.claim(runId)).toEqual({});
 });
 
 test('what sandboxes cannot access is reported before the run is created', async () => {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import type { Readable } from 'node:stream';
 import { afterEach, describe, expect, it } from 'vitest';
-import Docker from 'dockerode';
+import type Docker from 'dockerode';
 import { openDockerClient } from '../../../src/sandbox/docker/docker-client.ts';
 import { startRedisContainer } from '../../../src/sandbox/docker/redis-container.ts';
 import { openEngine, type TestEngine } from '../../support/docker/engine.ts';
@@ -39,7 +39,7 @@ describe('hazard 34: the one image that halo downloads, that of Redis', () => {
         const opened = await openEngine({ bare: true, mirror: `http://127.0.0.1:${port}` });
         if ('missing' in opened) return skip(opened.missing);
         engine = opened;
-        const docker = openDockerClient(new Docker({ socketPath: engine.socket, timeout: 5_000 }));
+        const docker = openDockerClient({ name: 'bare', address: `unix://${engine.socket}` }, { deadlineMs: 5_000 });
         await expect(startRedisContainer({ folders: [], args: [] }, docker)).rejects.toMatchObject({
           code: 'REDIS_UNAVAILABLE',
           message: expect.stringContaining('There is no Redis, and none could be started in a container') as string,

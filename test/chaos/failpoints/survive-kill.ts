@@ -1,19 +1,14 @@
 import { expect, type TestContext } from 'vitest';
 import type { Failpoint, Fault } from '../../../src/core/failure/failpoint-names.ts';
 import type { JournalEvent } from '../../../src/core/journal/events.ts';
+import type { Cell } from './matrix.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
 import { IGNORES_INSTALLED, openWorld, stopWorker, tidyUp } from '../../support/faults/world.ts';
 
-/** What the reporter prints and records of a test. */
-export interface Cell {
-  at: Failpoint;
-  fault: Fault;
-  outcome: string;
-}
-
 declare module 'vitest' {
   interface TaskMeta {
-    chaos?: Cell[];
+    /** What the reporter prints and records of a test. */
+    chaos?: (Cell & { fault: Fault })[];
   }
 }
 

@@ -27,6 +27,7 @@ import type { TestRepository } from '../../support/repository/repository.ts';
 import { casesAtLevel, FULL, LEVEL } from '../../support/suite/level.ts';
 import { DAMAGES, DURABLE_FILES } from './durable-files.ts';
 import { JournalFeed } from '../../../src/store/journal/journal-feed.ts';
+import { writeOutages } from '../../../src/store/engine-outages.ts';
 import { NotificationOutbox } from '../../../src/features/notifications/store/notification-outbox.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { hostOf } from '../../support/halo/host.ts';
@@ -127,6 +128,8 @@ async function addNotification(home: string): Promise<void> {
   } as const;
   await outbox.add('team', { id: `${landed}-2`, at, run: landed, ...facts }, at);
   await outbox.record({ at, endpoint: 'team', ids: [`${landed}-2`], type: facts.type, run: landed, result: 'failed' });
+  await outbox.note(['enginea1b2c3d4e-1893456000000']);
+  await writeOutages(home, [{ engine: 'build-2', since: at, why: 'away' }]);
   await new JournalFeed(home).mark(landed, 0);
 }
 

@@ -91,7 +91,7 @@ export const DURABLE_FILES: readonly DurableFile[] = [
     damaged: 'rebuilt',
     how: 'atomic; counts as closed, and counts again',
   }),
-  row('snapshots/<mirror>/*.json', `snapshots/[^/]+/[0-9a-f]{64}(?:@[0-9a-z]{15})?\\.json`, {
+  row('snapshots/<mirror>/*.json', `snapshots/[^/]+/[0-9a-f]{64}(?:~[0-9a-f]{12})?(?:@[0-9a-z]{15})?\\.json`, {
     what: 'snapshots of what setup installed, with their volumes',
     damaged: 'rebuilt',
     how: 'the volume is synced before, the record atomic and synced; setup runs again. The volume is in the engine: it is compared with the record when a command fails on it',
@@ -159,6 +159,16 @@ export const DURABLE_FILES: readonly DurableFile[] = [
     what: 'notifications that an endpoint has not received',
     damaged: 'record',
     how: 'atomic, synced before the feed continues, removed when they are delivered',
+  }),
+  row('engine-outages.json', 'engine-outages\\.json', {
+    what: 'engines that take no stories, and since when',
+    damaged: 'rebuilt',
+    how: 'atomic; outages begin again when it is damaged',
+  }),
+  row('notifications/lasting.json', 'notifications/lasting\\.json', {
+    what: 'outages of engines that were reported',
+    damaged: 'rebuilt',
+    how: 'atomic, synced after the notifications; they are sent again, with the same ids',
   }),
   row('notifications/deliveries.jsonl', 'notifications/deliveries\\.jsonl(?:\\.old)?', {
     what: 'the log of deliveries',

@@ -88,11 +88,12 @@ function landedCommits(world: World, runId: string): string[] {
 }
 
 /** A container that is being made may appear after its maker is gone. */
-async function killContainers({ docker }: World, home: string): Promise<void> {
+async function killContainers({ engines }: World, home: string): Promise<void> {
   const filters = { label: [`dev.halo.home=${home}`] };
-  for (const { Id } of await docker.listContainers({ filters }))
-    await docker
-      .getContainer(Id)
-      .kill()
-      .catch(() => undefined);
+  for (const docker of engines)
+    for (const { Id } of await docker.listContainers({ filters }))
+      await docker
+        .getContainer(Id)
+        .kill()
+        .catch(() => undefined);
 }

@@ -26,7 +26,7 @@ async function run(answer: string | undefined, then: 'SUCCESS' | 'APPROVAL_DENIE
     }, 50);
     return Promise.resolve(answer ?? '');
   };
-  const services = { startWorker: () => Promise.resolve({ close: () => Promise.resolve() }) };
+  const services = { startWorker: () => Promise.resolve({ concurrency: 1, close: () => Promise.resolve() }) };
   const more = answer === undefined ? {} : { ask };
   const result = await runCli(['run', 'prd.json', '--ask-for-approval'], {
     operations,

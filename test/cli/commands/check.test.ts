@@ -41,6 +41,11 @@ describe('halo check', () => {
     expect(stdout.trimEnd().split('\n').at(-1)).toBe('setup 12.0s · 2 gates pass');
   });
 
+  it('says how long the data of a service was prepared', async () => {
+    const { stdout } = await halo([], [{ ...PASSED, prepared: [{ service: 'db', ms: 3_200 }] }, PASSED]);
+    expect(stdout.match(/ok  .+/g)).toEqual(['ok  0.4s', 'ok  0.7s  (db prepared in 3.2s)', 'ok  0.7s']);
+  });
+
   it('names the failed tests, and ends like a failed gate', async () => {
     const { code, stdout } = await halo([], [FAILED, PASSED]);
     expect(code).toBe(10);

@@ -36,3 +36,17 @@ it('the operator of a server reads one line for each start, end and user command
     'shop r1  PARTIAL 1 of 2 stories passed 28.0s',
   ]);
 });
+
+it('a line names the folder of the repository, whatever the PRD calls its project, and the engine of another machine', () => {
+  const first = created('r1', 1);
+  if (first.type !== 'run.created') throw new Error('a run is created first');
+  const source = 'https://git.example.com/team/web-shop.git';
+  const start = { type: 'story.started', story: 'US-001', attempt: 1, epoch: 1, base: 'a'.repeat(40) } as const;
+  expect(
+    linesOf([
+      { ...first, repo: { ...first.repo, source }, prd: { ...first.prd, project: 'Checkout' } },
+      { type: 'run.started' },
+      { ...start, engine: { name: 'build-1', id: 'x' } },
+    ]),
+  ).toEqual([`web-shop r1  submitted by me (1 story, ${source})`, 'web-shop r1  US-001 started on build-1']);
+});

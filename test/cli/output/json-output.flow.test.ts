@@ -59,6 +59,8 @@ const COMMANDS: Record<Exclude<Name, Other>, readonly string[]> = {
   getRun: ['status landed01'],
   listBreakers: ['breaker list'],
   listWorkers: ['worker ls'],
+  listEngines: ['engine ls'],
+  listModels: ['models --all'],
   listSnapshots: ['snapshot ls'],
   removeSnapshots: ['snapshot rm --all'],
   prune: ['prune --dry-run', 'prune --yes'],
@@ -89,7 +91,8 @@ const COMMANDS: Record<Exclude<Name, Other>, readonly string[]> = {
 const TO_OUTPUT: Partial<Record<Name, (printed: unknown) => unknown>> = {
   listRuns: (runs) => ({ runs }),
   listBreakers: (breakers) => ({ breakers }),
-  listWorkers: (workers) => ({ workers }),
+  listWorkers: (workers) => ({ workers, outages: [] }),
+  listEngines: (engines) => ({ engines }),
   listSnapshots: (snapshots) => ({ snapshots }),
   listUsers: (users) => ({ users }),
   listEndpoints: (endpoints) => ({ endpoints }),

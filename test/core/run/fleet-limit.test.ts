@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { hasNothingRunning, limitedBy, type FleetLimits } from '../../../src/core/run/fleet-limit.ts';
+import { countTakers, hasNothingRunning, limitedBy, type FleetLimits } from '../../../src/core/run/fleet-limit.ts';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import type { RunState } from '../../../src/core/run/state.ts';
 import { created, stateOf } from '../../support/journal.ts';
@@ -52,4 +52,29 @@ test('a run waits for a worker unless one of its stories runs, or it has ended',
   const ended: JournalEntry = { type: 'run.ended', stopReason: 'USER_ABORT', detail: '' };
   const found = [waiting, run('bbbb', { under: 1 }), run('cccc', { more: [ended] })].map(hasNothingRunning);
   expect(found).toEqual([true, false, false]);
+});
+
+test('the workers of its engines would take its stories, or only the process that owns it', () => {
+  const worker = (
+    id: string,
+    engine: string | undefined,
+    part: { takes?: 'own'; draining?: true; away?: true } = {},
+  ) => ({
+    ...{ id, engine, takes: 'any' as const, draining: false },
+    ...part,
+  });
+  const running = [
+    worker('1', 'local'),
+    worker('2', 'b'),
+    worker('3', 'b', { draining: true }),
+    worker('4', undefined),
+    worker('6', 'd', { away: true }),
+    worker('5', 'local', { takes: 'own' }),
+  ];
+  expect(countTakers({}, running)).toEqual({ workers: 2, draining: 0 });
+  expect(countTakers({ engines: ['b'] }, running)).toEqual({ workers: 2, draining: 1 });
+  expect(countTakers({ engines: ['c'] }, running)).toEqual({ workers: 1, draining: 0 });
+  expect(countTakers({ engines: ['d'] }, running)).toEqual({ workers: 1, draining: 0, away: 1 });
+  expect(countTakers({ owner: '5', engines: ['c'] }, running)).toEqual({ workers: 1, draining: 0 });
+  expect(countTakers({ owner: 'gone' }, running)).toEqual({ workers: 2, draining: 0 });
 });

@@ -25,16 +25,29 @@ afterAll(() => halo.close());
 
 interface Case {
   name: string;
-  agent: 'opencode' | 'gemini';
+  agent: 'opencode' | 'gemini' | 'by-acp';
   more: string[];
   keyHeader: string;
   bearer: string;
 }
 
+const GEMINI_ACP = [
+  'GEMINI_CLI_TRUST_WORKSPACE=true',
+  'GEMINI_CLI_SYSTEM_SETTINGS_PATH=/opt/halo/agents/gemini/settings.json',
+  '/opt/halo/agents/node/bin/node /opt/halo/agents/gemini/bundle/gemini.js --acp -m "$HALO_MODEL"',
+].join(' ');
+
 const AGENTS = casesAtLevel<Case>(
   [
     { name: 'opencode with Anthropic', agent: 'opencode', more: [], keyHeader: 'x-api-key', bearer: '' },
     { name: 'Gemini CLI', agent: 'gemini', more: [], keyHeader: 'x-goog-api-key', bearer: '' },
+    {
+      name: 'Gemini CLI, by the Agent Client Protocol,',
+      agent: 'by-acp',
+      more: [`agents.by-acp.acp=${JSON.stringify(GEMINI_ACP)}`, 'agents.by-acp.model="google"'],
+      keyHeader: 'x-goog-api-key',
+      bearer: '',
+    },
   ],
   [
     {
@@ -79,8 +92,8 @@ describe.each(AGENTS)('a story that $name implements', ({ agent, more, keyHeader
     for (const text of ['I look around first.', 'ls && cat README.md']) expect(log).toContain(text);
     expect(await filesWith(halo.home, KEY)).toEqual([]);
 
-    // opencode takes seconds of processor time to start.
-    if (agent === 'opencode' && LEVEL < FULL) return;
+    // One of them is enough; opencode takes seconds of processor time to start.
+    if (agent !== 'gemini' && LEVEL < FULL) return;
     await server.close();
     const cassettes = halo.keepCassette(state);
     expect(readFileSync(join(cassettes, 'hello.jsonl'), 'utf8')).not.toContain(KEY);

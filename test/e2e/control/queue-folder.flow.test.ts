@@ -4,6 +4,7 @@ import { expect, it, vi } from 'vitest';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
 import { openHome } from '../../support/halo/halo-process.ts';
 import { HOLD, releaseUntil } from '../../support/halo/hold.ts';
+import { readJournal } from '../../support/halo/read-journal.ts';
 import { startAtTerminal } from '../../support/terminal/at-terminal.ts';
 import { makeRepository } from '../../support/repository/repository.ts';
 
@@ -29,6 +30,16 @@ function openFolder(onTestFinished: (close: () => Promise<void>) => void) {
     add: (name: string, ...ids: string[]) => writeFileSync(join(folder, name), prdOf(ids.map((id) => ({ id }))).bytes),
   };
 }
+
+/** Also the line of a run that waits has the word `agent`. */
+const untilAgentBegins = (home: string, runId: string) =>
+  vi.waitFor(
+    () =>
+      expect(readJournal(home, runId)).toContainEqual(
+        expect.objectContaining({ type: 'phase.started', phase: 'agent' }),
+      ),
+    WAIT,
+  );
 
 it.concurrent(
   'a folder of PRDs is run by a worker in the order of names, also after kill -9, and is watched',
@@ -79,7 +90,7 @@ it.concurrent(
     const first = home.start(['queue', 'prds', ...settings], { cwd: repository.root });
     await first.says('no worker is running: this process executes the runs');
     const [runId = ''] = home.runIds();
-    await vi.waitFor(async () => expect((await halo(['status', runId])).stdout).toMatch(/agent/), WAIT);
+    await untilAgentBegins(home.dir, runId);
     first.process.kill('SIGTERM');
     const stopped = await first.ended;
     expect(stopped.code, stopped.stderr).toBe(130);
@@ -118,7 +129,7 @@ it.concurrent(
     await queue.shows('this process executes the runs');
     const [runId = ''] = home.runIds();
     const status = async () => (await halo(['status', runId])).stdout;
-    await vi.waitFor(async () => expect(await status()).toMatch(/agent/), WAIT);
+    await untilAgentBegins(home.dir, runId);
     queue.press('\u0003');
     await queue.shows('stopping after A: no other story starts');
     let code: number | undefined;

@@ -8,7 +8,7 @@ import { openHome, type Ended, type HaloHome } from '../../support/halo/halo-pro
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 import { callHalo } from '../../support/terminal/call-halo.ts';
-import { LISTED_AGENTS } from '../../support/agent-ids.ts';
+import { QUOTED_AGENTS } from '../../support/agent-ids.ts';
 
 let home: HaloHome;
 let repository: TestRepository;
@@ -197,8 +197,8 @@ describe('halo run refuses settings', () => {
   it('halo run refuses settings with an unknown agent', async () => {
     await expectRefusal(
       await run(['run', prd(), ...AGENT, '--agent', 'codx']),
-      2,
-      `--agent cannot be "codx". It must be one of ${LISTED_AGENTS}; did you mean "codex"?`,
+      6,
+      `-c: agent: must be one of ${QUOTED_AGENTS}; did you mean "codex"?`,
     );
   });
 });

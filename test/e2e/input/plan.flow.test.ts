@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { openPlan } from '../../../src/api/repository/open-plan.ts';
+import { openPlan } from '../../../src/features/plan/api/open-plan.ts';
 import { composeServices } from '../../../src/cli/compose.ts';
 import { modelAt, openModelHalo, type ModelHalo } from '../../support/halo/model-halo.ts';
 import { openHome, type Ended, type HaloHome } from '../../support/halo/halo-process.ts';

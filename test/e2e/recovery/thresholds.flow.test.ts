@@ -48,7 +48,7 @@ describe('the breaker of a run opens, though attempts are left,', skipFor(belowF
   it('the breaker of a run opens after failures with denied permissions', async () => {
     const state = await run(`ln -s /etc/passwd leak-$(date +%N); ${OK}`, ['true'], []);
     expect(state).toMatchObject({ stopReason: 'CIRCUIT_OPEN', stories: [{ attempts: 2 }] });
-    expect(state.detail).toMatch(/^2 refusals in a row, the last one: POLICY_VIOLATION: .*; hello: .*leak-/);
+    expect(state.detail).toMatch(/^2 refusals in a row, the last one: POLICY_VIOLATION: "leak-…" is refused/);
   });
 });
 
@@ -77,7 +77,7 @@ describe('a permission that Claude Code was denied', skipFor(belowFull()), () =>
     ];
     const { state } = await halo.implement([...attempt, ...attempt, ...attempt], [...claude, 'gates=["false"]']);
     expect(state).toMatchObject({ stopReason: 'CIRCUIT_OPEN', stories: [{ attempts: 2, failures: { gate: 2 } }] });
-    expect(state.detail).toMatch(/^2 refusals in a row, the last one: GATE_FAILED: .*; .*: gate exited 1/);
+    expect(state.detail).toMatch(/^2 refusals in a row, the last one: GATE_FAILED: .*gate exited/);
   });
 
   it('is not the reason for giving up if the agent continued afterwards', async () => {

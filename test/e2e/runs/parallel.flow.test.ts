@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { verify } from '../../../src/api/runs/verify-commit.ts';
+import { verify } from '../../../src/features/evidence/api/verify-commit.ts';
 import type { JournalEvent } from '../../../src/core/journal/events.ts';
 import type { RunState } from '../../../src/core/run/state.ts';
 import { storyKey } from '../../../src/core/run/story-key.ts';

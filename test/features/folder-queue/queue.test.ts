@@ -1,4 +1,4 @@
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { prdOf } from '../../support/halo/halo.ts';
@@ -17,10 +17,16 @@ beforeEach(() => {
   home = tempDir('halo-home');
   cwd = newRepository().root;
   mkdirSync(join(cwd, 'prds'));
-  for (const name of ['1.json', '2.json'])
-    writeFileSync(join(cwd, 'prds', name), prdOf([{ id: 'S-1', title: name }]).bytes);
+  for (const name of ['1.json', '2.json']) put(name, name);
   runs = new FakeRuns();
 });
+
+/** A PRD that was written long ago: the queue waits for the end of one that may still be written. */
+function put(name: string, title?: string) {
+  const path = join(cwd, 'prds', name);
+  writeFileSync(path, prdOf([{ id: 'S-1', ...(title !== undefined && { title }) }]).bytes);
+  utimesSync(path, 0, 0);
+}
 
 function queue(words: string[]) {
   const operations = { ...openMemory(), ...runs.operations };
@@ -33,7 +39,7 @@ describe('halo queue', () => {
     expect(await queue(['prds'])).toMatchObject({ code: 0, stdout: '' });
     expect(await queue(['prds'])).toMatchObject({ code: 0, stdout: '' });
     runs.outcomes.set('3.json', 'GATE_FAILED');
-    writeFileSync(join(cwd, 'prds/3.json'), prdOf([{ id: 'S-1' }]).bytes);
+    put('3.json');
     expect(await queue(['prds', '--json'])).toMatchObject({ code: 10, stdout: '{"done":0,"failed":1}\n' });
   });
 
@@ -52,7 +58,7 @@ describe('halo queue', () => {
   });
 
   it('prints progress on stderr, without control characters', async () => {
-    writeFileSync(join(cwd, 'prds/3\u001b[31m.json'), prdOf([{ id: 'S-1' }]).bytes);
+    put('3\u001b[31m.json');
     const { stderr } = await queue(['prds']);
     expect(stderr).toContain('3<U+001B>[31m.json is not taken');
     expect(stderr).toContain('2 done, 0 failed\n');

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import {
+  toEngineNotification,
   wantsNotification,
   toNotification,
   type Notification,
@@ -140,5 +141,15 @@ describe('an endpoint', () => {
     [{ events: ['all'], users: ['ben'] }, false],
   ])('wants a failed run with %j: %s', (filter, wanted) => {
     expect(wantsNotification(filter, notification!)).toBe(wanted);
+  });
+
+  test.each([
+    [{ events: ['needs-person'] }, true],
+    [{ events: ['failed'] }, false],
+    [{ events: ['all'], repositories: ['*'] }, false],
+    [{ events: ['all'], users: ['ada'] }, false],
+  ])('wants an engine that takes no stories with %j: %s', (filter, wanted) => {
+    const outage = { engine: 'build-2', since: '2030-01-01T00:00:00.000Z', why: 'away' } as const;
+    expect(wantsNotification(filter, toEngineNotification(outage))).toBe(wanted);
   });
 });

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { listEndpoints } from '../../../src/features/notifications/api/endpoints.ts';
 import { foldRun } from '../../../src/core/journal/fold-run.ts';
 import { openMasker } from '../../../src/lib/secrets/masker.ts';
+import { writeOutages } from '../../../src/store/engine-outages.ts';
 import { NotificationOutbox } from '../../../src/features/notifications/store/notification-outbox.ts';
 import { Notifier } from '../../../src/features/notifications/worker/notifier.ts';
 import { created, journalOf } from '../../support/journal.ts';
@@ -39,6 +40,36 @@ test('a notifier that reads a run again sends what an endpoint has not received,
   expect(sent).toEqual(['run.started', 'run.succeeded']);
   expect(await new NotificationOutbox(home).pending('x')).toEqual([]);
   await notifier.close();
+  await receiver.close();
+});
+
+test('an engine that takes no stories for minutes is reported once, also by the next worker, and again after it has returned', async () => {
+  const [home, receiver] = [tempDir('halo-notify'), await startReceiver()];
+  const endpoint = `type = "webhook"\nurl = "${receiver.url}"\nallow_private = true\n`;
+  writeFileSync(join(home, 'config.toml'), `[notify.x]\n${endpoint}`);
+  const start = Date.now();
+  const at = (minutes: number) => new Date(start + minutes * 60_000).toISOString();
+  const pass = async (minutes: number) => {
+    const notifier = new Notifier({ home, log, now: () => start + minutes * 60_000, env: {}, masker: openMasker() });
+    await notifier.begin();
+    for (let turn = 0; turn < 2; turn += 1) {
+      notifier.flush(true);
+      await notifier.settle();
+    }
+    await notifier.close();
+    return receiver.received.length;
+  };
+  const outage = { engine: 'build-2', since: at(0), why: 'away' } as const;
+  await writeOutages(home, [outage]);
+  expect([await pass(4), await pass(6), await pass(60)]).toEqual([0, 1, 1]);
+  await writeOutages(home, []);
+  expect(await pass(61)).toBe(1);
+  await writeOutages(home, [{ ...outage, since: at(70) }]);
+  expect([await pass(71), await pass(80)]).toEqual([1, 2]);
+  expect(JSON.parse(receiver.received[0]!.body)).toMatchObject({
+    type: 'engine.lost',
+    data: { engine: 'build-2', title: 'engine build-2 takes no stories', command: 'halo engine check build-2' },
+  });
   await receiver.close();
 });
 

@@ -94,7 +94,7 @@ describe('/metrics', () => {
       'halo_stories{state="pending"} 2',
       'halo_workers{takes="any"} 0',
       'halo_redis_up 1',
-      'halo_worker_slots{state="free"} 0',
+      'halo_worker_slots{engine="local",state="free"} 0',
     ])
       expect(text.split('\n')).toContain(line);
   });
@@ -152,8 +152,8 @@ describe('/metrics', () => {
     await vi.waitFor(async () => {
       const lines = (await ask('/metrics', TOKEN)).text.split('\n');
       for (const line of [
-        'halo_worker_slots{state="busy"} 1',
-        'halo_worker_slots{state="free"} 2',
+        'halo_worker_slots{engine="local",state="busy"} 1',
+        'halo_worker_slots{engine="local",state="free"} 2',
         'halo_budget_remaining_usd{budget="day"} 3.5',
         'halo_budget_remaining_tokens{budget="day"} 800',
         'halo_model_paused_seconds{model="a"} 0',

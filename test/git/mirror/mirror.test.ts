@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import {
   chmodSync,
   chownSync,
@@ -12,7 +13,7 @@ import {
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
 import { mirrorPath, updateMirror, withMirrorLock } from '../../../src/git/mirror/mirror.ts';
-import { streamCommitPack } from '../../../src/git/mirror/send-commit.ts';
+import { streamHistory } from '../../../src/git/mirror/send-commit.ts';
 import { repackMirror } from '../../../src/git/mirror/mirror-upkeep.ts';
 import { canonicalSource, isUrl, mirrorName, parseRemote } from '../../../src/git/repository/repo-url.ts';
 import { commitFiles, makeRepo, run, runBytes } from '../../support/repository/git-fixture.ts';
@@ -257,21 +258,26 @@ it('mirrors a URL with its default branch or a named one, and reports an error c
   await gone.catch((error: Error) => expect(error.message).not.toContain('secret'));
 });
 
-it('streams one commit as a pack that a shallow repository can check out', async () => {
+it('streams what a repository lacks of a commit as a pack', async () => {
   const home = tempDir();
-  makeRepo(join(home, 'src'), { 'a/ä.txt': 'x' });
-  const commit = commitFiles(join(home, 'src'), { b: '2' }, 'second');
-  const chunks: Buffer[] = [];
-  for await (const chunk of await streamCommitPack({ gitDir: join(home, 'src/.git'), commit }))
-    chunks.push(chunk as Buffer);
+  const first = makeRepo(join(home, 'src'), { 'a/ä.txt': 'x', large: randomBytes(100_000).toString('hex') });
+  const second = commitFiles(join(home, 'src'), { b: '2' }, 'second');
   mkdirSync(join(home, 'dst'));
   run(join(home, 'dst'), ['init', '-q']);
-  runBytes(join(home, 'dst'), ['index-pack', '--stdin'], Buffer.concat(chunks));
-  writeFileSync(join(home, 'dst/.git/shallow'), `${commit}\n`);
-  run(join(home, 'dst'), ['checkout', '-q', commit]);
+  const gitDir = join(home, 'src/.git');
+  const receive = async (wanted: string, known: string[]) => {
+    const pack = Buffer.concat(
+      (await (await streamHistory({ gitDir, wanted: [wanted], known })).toArray()) as Buffer[],
+    );
+    runBytes(join(home, 'dst'), ['index-pack', '--stdin', '--fix-thin', '--strict'], pack);
+    return pack.length;
+  };
+  expect(await receive(first, [])).toBeGreaterThan(100_000);
+  expect(await receive(second, [first])).toBeLessThan(1_000);
+  run(join(home, 'dst'), ['checkout', '-q', second]);
   expect(readFileSync(join(home, 'dst/a/ä.txt'), 'utf8')).toBe('x');
   run(join(home, 'dst'), ['fsck', '--strict']);
-  const broken = await streamCommitPack({ gitDir: join(home, 'src/.git'), commit: 'e'.repeat(40) });
+  const broken = await streamHistory({ gitDir, wanted: ['e'.repeat(40)], known: [] });
   await expect(broken.toArray()).rejects.toMatchObject({ code: 'GIT_FAILED' });
 });
 

@@ -4,7 +4,7 @@ import { explainPrd } from '../../../src/prd/explain-prd.ts';
 import { judgePrdChange } from '../../../src/prd/judge-change.ts';
 import { markDone } from '../../../src/prd/mark-done.ts';
 import { parsePrd } from '../../../src/prd/parse-prd.ts';
-import { updatePlan } from '../../../src/prd/update-plan.ts';
+import { updatePlan } from '../../../src/features/plan/prd/update-plan.ts';
 import { toBytes } from '../../support/prd/prd-writers.ts';
 
 const read = (text: string, path = 'plan') => parsePrd(toBytes(text), path);

@@ -12,7 +12,7 @@ const LIMITS = { wallMs: 60_000, idleMs: 60_000, outputBytes: 10_000_000 };
 
 /** `engine` is that of the environment; what `start` and `volume` create is removed after the test. */
 export const test = base
-  .extend('engine', () => openDockerEngine())
+  .extend('engine', () => openDockerEngine(undefined, { isHere: () => Promise.resolve(true) }))
   /** The names of volumes to remove. */
   .extend('volumes', ({ engine }, { onCleanup }) => {
     const volumes: string[] = [];

@@ -82,14 +82,15 @@ export function describeVolumes(): void {
   });
 
   describe.concurrent('a volume of a snapshot', () => {
-    test('is listed for its home and not among the resources of attempts', async ({ engine, volumes }) => {
-      const [home, name] = [newName(), newName()];
+    test('is listed for its home and kind, and not among the resources of attempts', async ({ engine, volumes }) => {
+      const [home, name, kind] = [newName(), newName(), 'snapshot' as const];
       expect(await engine.hasVolume(name)).toBe(false);
-      await engine.createSnapshotVolume(name, { home, user: USER });
+      await engine.createKeptVolume(name, { kind, home, user: USER });
       volumes.push(name);
       expect(await engine.hasVolume(name)).toBe(true);
-      expect(await engine.listSnapshotVolumes(home)).toEqual([name]);
-      expect(await engine.listSnapshotVolumes(newName())).toEqual([]);
+      expect(await engine.listKeptVolumes({ kind, home })).toEqual([name]);
+      expect(await engine.listKeptVolumes({ kind, home: newName() })).toEqual([]);
+      expect(await engine.listKeptVolumes({ kind: 'objects', home })).toEqual([]);
       expect(await engine.listResources(home)).toEqual([]);
     });
   });
@@ -116,6 +117,22 @@ export function describeVolumes(): void {
       );
       const written = await run('ls; cat upper/b/file', { ...workspaceOf(upper), user: OTHER });
       expect(written.stdout).toBe('upper\nwork\nlower\nupper\n');
+    });
+
+    test('has the mode of what it shows at its top, if it is to', async ({ engine, run, volume, volumes }) => {
+      const [lower, upper, name] = [await volume(), await volume({ user: OTHER }), newName()];
+      const modeOf = async (source: string) => (await run('touch file; stat -c "%a %u" .', workspaceOf(source))).stdout;
+      expect(await modeOf(lower)).toBe('1777 0\n');
+      await engine.createOverlay({ name, upper, lower, user: OTHER, keepsMode: true }, SPEC.labels);
+      volumes.push(name);
+      expect(await modeOf(name)).toBe(`1777 ${OTHER}\n`);
+    });
+
+    test('is removed with its volumes as soon as it is made', async ({ engine, volume }) => {
+      const [lower, upper, name] = [await volume(), await volume(), newName()];
+      await engine.createOverlay({ name, upper, lower, user: USER, keepsMode: true }, SPEC.labels);
+      for (const each of [name, upper, lower]) await engine.removeVolume(each);
+      expect(await engine.hasVolume(upper)).toBe(false);
     });
 
     test('is used by several sandboxes at the same time', async ({ engine, start, volume, volumes }) => {

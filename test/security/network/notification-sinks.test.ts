@@ -10,6 +10,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import {
   NOTIFICATION_TYPES,
+  toEngineNotification,
   toNotification,
   type Notification,
 } from '../../../src/features/notifications/core/notification.ts';
@@ -89,9 +90,10 @@ function everyNotification(): Notification[] {
       { type: 'budget.warned', ...ref, scope: 'run', unit: 'usd', limit: 5e6, spent: 4.05e6 },
     ],
   ];
-  return histories.flatMap((entries) =>
+  const ofRuns = histories.flatMap((entries) =>
     journalOf(entries).flatMap((event) => toNotification(event, stateOf(...entries)) ?? []),
   );
+  return [...ofRuns, toEngineNotification({ engine: 'build-2', since: question.at, why: 'no worker' })];
 }
 
 test('incident notification: the body of a webhook of each type is valid by its schema', async () => {

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from 'n
 import { join } from 'node:path';
 import { Queue } from 'bullmq';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { queueName } from '../../../src/queue/job.ts';
+import { queueOf } from '../../../src/queue/job.ts';
 import { readDeadLetters } from '../../../src/queue/dead-letters.ts';
 import { openQueue } from '../../../src/queue/queue.ts';
 import { connectRedis, type RedisLink } from '../../../src/queue/redis/connect-redis.ts';
@@ -29,7 +29,7 @@ afterAll(async () => {
 describe('attack 36: forged jobs', () => {
   it('are not executed but become dead letters with the reason; runs continue', async () => {
     const tripwire = join(halo.home, 'tripwire');
-    const raw = new Queue(queueName(undefined), {
+    const raw = new Queue(queueOf({ lane: '' }), {
       connection: link.client,
       prefix: link.prefix,
       skipVersionCheck: true,

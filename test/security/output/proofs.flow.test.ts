@@ -8,7 +8,7 @@ import { applyDefaults } from '../../../src/config/apply-defaults.ts';
 import type { Host } from '../../../src/config/config.ts';
 import { parseProof, readProofText, type Proof } from '../../../src/core/review/proof.ts';
 import { readNote, writeNote } from '../../../src/git/commit/notes.ts';
-import { checkSignatures, findSigners } from '../../../src/worker/proof/check-signatures.ts';
+import { checkSignatures, findSigners } from '../../../src/features/evidence/worker/check-signatures.ts';
 import { runCli } from '../../support/terminal/cli-world.ts';
 import { openMemory } from '../../support/memory-operations.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';

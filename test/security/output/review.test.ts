@@ -95,7 +95,7 @@ describe('incident hidden-code, attack 32: code between escapes, directions and 
     operations.addRun([created('new-1', 1), { type: 'run.started' }, ...held('US-001')]);
     const result = await runCli(['run', 'prd.json', '--ask-for-approval'], {
       operations: { ...operations, readDiff: () => Promise.resolve(patch) },
-      services: { startWorker: () => Promise.resolve({ close: () => Promise.resolve() }) },
+      services: { startWorker: () => Promise.resolve({ concurrency: 1, close: () => Promise.resolve() }) },
       cwd: folder,
       ask: () => Promise.resolve('later'),
     });

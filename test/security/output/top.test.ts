@@ -87,7 +87,11 @@ function hostileState(text: string, size: { width: number; height: number }): To
   const start = openState({ now: '2030-01-01T00:05:00.000Z', where: `/${text}`, ...size });
   const events: TopEvent[] = [
     listed([{ ...run, heldBy: text }]),
-    { type: 'workers-listed', workers: [{ id: text, takes: 'any', host: text, pid: 1, draining: true }] },
+    {
+      type: 'workers-listed',
+      outages: [{ engine: text, since: '2030-01-01T00:00:00.000Z', why: 'away' }],
+      workers: [{ id: text, takes: 'any', host: text, pid: 1, draining: true }],
+    },
     followed(RUN, entries),
     { type: 'viewed', view, settings: [[text, text]] },
     {

@@ -85,7 +85,7 @@ describe('attack 15: an image that declares a VOLUME', () => {
   beforeAll(async () => {
     for (const [name, path] of [
       ['halo-test-volume', '/data'],
-      ['halo-test-covered', '/workspace'],
+      ['halo-test-covered', '/workspace /tmp'],
     ] as const) {
       const container = await docker.createContainer({ Image: 'halo-sandbox' });
       await container.commit({ repo: name, changes: `VOLUME ${path}` });

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect } from 'vitest';
-import { verify } from '../../../src/api/runs/verify-commit.ts';
+import { verify } from '../../../src/features/evidence/api/verify-commit.ts';
 import { parseRestored } from '../../../src/worker/workspace/restore-tree.ts';
 import { toOutcome } from '../../../src/worker/attempt/attempt-outcome.ts';
 import { casesAtLevel } from '../../support/suite/level.ts';

@@ -52,7 +52,8 @@ echo two > deps.lock; date > "$(date +%N).txt"; ${OK}`;
     });
     const { config } = resolveConfig({ cwd: '/', set: ['setup=["npm ci"]'] });
     const at = { gitDir: `${repository.root}/.git`, signal: new AbortController().signal };
-    const keyOf = (commit: string) => snapshotKey({ ...at, commit }, { config, image: 'sha256:1' });
+    const keyOf = (commit: string) =>
+      snapshotKey({ ...at, commit }, { config, image: 'sha256:1', architecture: 'x64' });
     const honest = await keyOf(repository.git('rev-parse', 'HEAD'));
     expect(honest.inputs).toEqual(expect.arrayContaining(['package.json', 'package-lock.json']));
     const evil = { name: 'x', version: '1.0.0', scripts: { postinstall: 'sh evil.sh' } };
@@ -72,7 +73,7 @@ echo two > deps.lock; date > "$(date +%N).txt"; ${OK}`;
     const keyOf = (commit: string, ...more: string[]) => {
       const { config } = resolveConfig({ cwd: '/', set: ['setup=["npm ci"]', ...more] });
       const at = { gitDir: `${repository.root}/.git`, commit, signal: new AbortController().signal };
-      return snapshotKey(at, { config, image: 'sha256:1' });
+      return snapshotKey(at, { config, image: 'sha256:1', architecture: 'x64' });
     };
     const honest = await keyOf(repository.git('rev-parse', 'HEAD'));
     expect(honest.inputs).toEqual(['package-lock.json', 'package.json']);

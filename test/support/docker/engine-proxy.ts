@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 import { Transform } from 'node:stream';
 
 /** What becomes of a request to the engine. */
@@ -12,12 +13,16 @@ export type Misdeed =
   | { status: number; message?: string }
   /** Passed on after this time. */
   | { delayMs: number }
+  /** Passed on; its stream is reset after the client has sent so many bytes. */
+  | { cutInputAfter: number }
   /** Passed on; its answer breaks off after so many bytes of its body or stream, by a reset or by a plain end. */
   | { cutAfter: number; by: 'reset' | 'end' }
   /** Passed on; the client never receives the answer. */
   | 'swallow'
   /** Passed on; the answer is another one. */
-  | { rewrite: (body: string) => string };
+  | { rewrite: (body: string) => string }
+  /** Passed on; each piece of the answer is another one of the same length. */
+  | { alter: (piece: string) => string };
 
 /** Decides on a request, such as `POST /v1.41/containers/create`. */
 export type Rule = (call: string) => Misdeed | undefined;
@@ -29,22 +34,28 @@ export interface EngineProxy {
   host: string;
   /** For all further requests. */
   misbehave(rule: Rule): void;
+  /** How many bytes the engine has received so far. */
+  sentBytes(): number;
+  /** How many bytes it has answered. */
+  answeredBytes(): number;
   close(): Promise<void>;
 }
 
 /**
  * A proxy before the engine's socket. While no engine listens there, it keeps clients waiting, as systemd does for the
- * engine that it starts.
+ * engine that it starts. With `tls`, its port speaks TLS.
  */
-export async function openEngineProxy(upstream: string): Promise<EngineProxy> {
+export async function openEngineProxy(upstream: string, { tls }: { tls?: TlsOptions } = {}): Promise<EngineProxy> {
   const dir = mkdtempSync(join(tmpdir(), 'halo-engine-proxy-'));
   const socket = join(dir, 'docker.sock');
   let decide: Rule = () => undefined;
   const open = new Set<Socket>();
+  const reached: Socket[] = [];
   const reach = async (incoming: IncomingMessage, misdeed: Misdeed | undefined) => {
     if (typeof misdeed === 'object' && 'delayMs' in misdeed) await pause(misdeed.delayMs);
     const connection = await connectWhenThere(upstream, () => incoming.socket.destroyed);
     open.add(connection);
+    reached.push(connection);
     connection.on('error', () => undefined);
     return connection;
   };
@@ -71,8 +82,14 @@ export async function openEngineProxy(upstream: string): Promise<EngineProxy> {
             answer.end(misdeed.rewrite(Buffer.concat(chunks).toString()));
           });
         }
-        answer.writeHead(response.statusCode ?? 500, response.headers);
+        const alter = typeof misdeed === 'object' && 'alter' in misdeed ? misdeed.alter : undefined;
+        const { date } = response.headers;
+        answer.writeHead(response.statusCode ?? 500, {
+          ...response.headers,
+          ...(alter && date && { date: alter(date) }),
+        });
         answer.flushHeaders();
+        if (alter !== undefined) return void response.pipe(altered(alter)).pipe(answer);
         response.pipe(cut(misdeed, answer.socket)).pipe(answer);
       });
       incoming.pipe(outgoing);
@@ -94,6 +111,7 @@ export async function openEngineProxy(upstream: string): Promise<EngineProxy> {
       // Reads on, to notice its end.
       if (misdeed === 'swallow') return void client.resume().once('end', () => client.destroy());
       client.write(answer);
+      if (typeof misdeed === 'object' && 'cutInputAfter' in misdeed) cutInput(client, engine, misdeed.cutInputAfter);
       client.pipe(engine);
       engine.pipe(cut(misdeed, client)).pipe(client);
     };
@@ -105,18 +123,24 @@ export async function openEngineProxy(upstream: string): Promise<EngineProxy> {
   });
   server.listen(socket);
   await once(server, 'listening');
-  const port = createTcpServer({ allowHalfOpen: true }, (client) => {
+  const accept = (client: Socket) => {
     open.add(client);
     client.on('close', () => open.delete(client));
     client.on('error', () => undefined);
     server.emit('connection', client);
-  });
+  };
+  const port =
+    tls === undefined
+      ? createTcpServer({ allowHalfOpen: true }, accept)
+      : createTlsServer({ ...tls, allowHalfOpen: true } as TlsOptions, accept);
   port.listen(0, '127.0.0.1');
   await once(port, 'listening');
   return {
     socket,
     host: `tcp://127.0.0.1:${(port.address() as AddressInfo).port}`,
     misbehave: (rule) => void (decide = rule),
+    answeredBytes: () => reached.reduce((sum, { bytesRead }) => sum + bytesRead, 0),
+    sentBytes: () => reached.reduce((sum, { bytesWritten }) => sum + bytesWritten, 0),
     close: async () => {
       const closed = once(server, 'close');
       server.close();
@@ -162,6 +186,22 @@ async function readHead(socket: Socket): Promise<Buffer> {
     socket.unshift(got.subarray(end + 4));
     return got.subarray(0, end + 4);
   }
+}
+
+function cutInput(client: Socket, engine: Socket, bytes: number): void {
+  let left = bytes;
+  client.on('data', (chunk: Buffer) => {
+    left -= chunk.length;
+    if (left > 0) return;
+    engine.destroy();
+    client.destroy();
+  });
+}
+
+function altered(alter: (piece: string) => string): Transform {
+  return new Transform({
+    transform: (chunk: Buffer, _encoding, done) => done(null, Buffer.from(alter(chunk.toString('latin1')), 'latin1')),
+  });
 }
 
 /** Lets through so many bytes, and breaks off. */

@@ -79,8 +79,8 @@ function checkEnd(world: World, { runId, stopReason = 'SUCCESS' }: Promised): vo
   expect(record, 'I6: run.json').toMatchObject({ stopReason });
 }
 
-async function checkLeftovers({ home, tmp, docker }: World): Promise<void> {
-  await vi.waitFor(async () => expect(await findLeftovers(home.dir, docker), 'I2: left behind').toEqual([]), {
+async function checkLeftovers({ home, tmp, engines }: World): Promise<void> {
+  await vi.waitFor(async () => expect(await findLeftovers(home.dir, engines), 'I2: left behind').toEqual([]), {
     ...PATIENCE,
     interval: 500,
   });

@@ -27,8 +27,8 @@ export interface World {
   home: HaloHome;
   /** Redis listens here. */
   redisSocket: string;
-  /** The engine of the workers. */
-  docker: Docker;
+  /** The engines of the workers. */
+  engines: readonly Docker[];
   /** Temporary files of the workers. */
   tmp: string;
   operations: Operations;
@@ -36,7 +36,10 @@ export interface World {
   addRepository(files?: Record<string, string>): TestRepository;
   /** Submits a PRD of its own file for a repository. */
   submit(repository: TestRepository, stories: TestStory[], settings?: string[]): Promise<string>;
-  startWorker(env?: Record<string, string>, how?: { concurrency?: number; via?: string[] }): HaloProcess;
+  startWorker(
+    env?: Record<string, string>,
+    how?: { concurrency?: number; via?: string[]; engine?: string },
+  ): HaloProcess;
   /** What the time of a takeover changes after the last worker died: the locks of its jobs expire. */
   expireLocks(): Promise<void>;
   journal(runId: string): JournalEvent[];
@@ -78,14 +81,15 @@ function writesTestsFirst(): string {
 }
 
 /**
- * With a Redis of its own, which `socket` leads to, or with halo's; `engine` likewise is the engine's socket. The
- * HALO_HOME is made in `parent`.
+ * With a Redis of its own, which `socket` leads to, or with halo's; `engine` likewise is the engine's socket, and `engines`
+ * are those of config.toml. The HALO_HOME is made in `parent`.
  */
 export function openWorld({
   socket,
   engine,
+  engines = [new Docker(engine === undefined ? {} : { socketPath: engine })],
   parent,
-}: { socket?: string; engine?: string | undefined; parent?: string } = {}): World {
+}: { socket?: string; engine?: string | undefined; engines?: readonly Docker[]; parent?: string } = {}): World {
   const home = openHome(parent);
   const side = mkdtempSync(join(tmpdir(), 'halo-chaos-'));
   const tmp = join(side, 'tmp');
@@ -100,7 +104,7 @@ export function openWorld({
   return {
     home,
     redisSocket,
-    docker: new Docker(engine === undefined ? {} : { socketPath: engine }),
+    engines,
     tmp,
     operations,
     repositories,
@@ -126,8 +130,9 @@ export function openWorld({
       ).runs;
       return submitted!.runId;
     },
-    startWorker(env = {}, { concurrency = 1, via = [] } = {}) {
-      return home.start(['worker', '--concurrency', String(concurrency)], {
+    startWorker(env = {}, { concurrency = 1, via = [], engine: name } = {}) {
+      const on = name === undefined ? [] : ['--engine', name];
+      return home.start(['worker', '--concurrency', String(concurrency), ...on], {
         cwd: side,
         env: {
           ...(engine === undefined ? {} : { DOCKER_HOST: `unix://${engine}` }),
@@ -183,7 +188,7 @@ export async function tidyUp(world: World, ...how: Parameters<World['startWorker
   await worker.says('running up to');
   await vi.waitFor(async () => expect(await activeJobs(world)).toEqual([]), { timeout: 120_000, interval: 300 });
   // What the engine is still busy with cannot be removed yet: the worker tries again with each of its rounds.
-  const clean = async () => expect(await findLeftovers(world.home.dir, world.docker)).toEqual([]);
+  const clean = async () => expect(await findLeftovers(world.home.dir, world.engines)).toEqual([]);
   await vi.waitFor(clean, { ...PATIENCE, interval: 500 }).catch(() => undefined);
   await stopWorker(worker);
 }

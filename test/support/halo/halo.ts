@@ -5,6 +5,7 @@ import { pino } from 'pino';
 import { openLocal, type LocalOperations } from '../../../src/api/local.ts';
 import type { SubmitRequest } from '../../../src/api/operations/schemas.ts';
 import type { Host } from '../../../src/config/config.ts';
+import type { EngineAddress } from '../../../src/core/engine/engine-address.ts';
 import type { JournalEvent } from '../../../src/core/journal/events.ts';
 import type { RunState } from '../../../src/core/run/state.ts';
 import { sleep } from '../../../src/lib/async.ts';
@@ -85,12 +86,19 @@ export function remotelyScripted(script: string, gates?: string[], more?: string
 
 export const OK = `echo '{"status":"ok","summary":"Did it."}'`;
 
-/** `isProbed`: whether an earlier process has probed the engine. */
-export async function openHalo({ concurrency = 2, isProbed = true } = {}): Promise<TestHalo> {
+interface HaloOptions {
+  concurrency?: number;
+  /** Whether an earlier process has probed the engine; default: yes. */
+  isProbed?: boolean;
+  /** Where the worker starts sandboxes; default: the engine that the environment names. */
+  engine?: EngineAddress;
+}
+
+export async function openHalo({ concurrency = 2, isProbed = true, engine }: HaloOptions = {}): Promise<TestHalo> {
   const home = mkdtempSync(join(tmpdir(), 'halo-home-'));
   if (isProbed) addProbeResults(home);
   const host = hostOf(home);
-  const worker = await startWorker({ host, concurrency, log: pino({ level: 'silent' }) });
+  const worker = await startWorker({ host, concurrency, ...(engine && { engine }), log: pino({ level: 'silent' }) });
   const operations = openLocal({ host });
   const submit = async (repo: string, stories: TestStory[], settings: string[]) => {
     const [submitted] = (

@@ -7,8 +7,12 @@ import { PATIENCE } from '../patience.ts';
 export const HOLD = 'until test -e /tmp/released; do sleep 0.05; done';
 
 /** Ends the waiting of the scripts that a run, or one story of it, executes. Sandboxes that start later wait again. */
-export async function release(runId: string, storyKey?: string): Promise<void> {
-  const docker = new Docker();
+export function release(runId: string, storyKey?: string): Promise<void> {
+  return releaseOn(new Docker(), runId, storyKey);
+}
+
+/** The same on another engine than that of the environment. */
+export async function releaseOn(docker: Docker, runId: string, storyKey?: string): Promise<void> {
   const label = [`dev.halo.run=${runId}`, ...(storyKey === undefined ? [] : [`dev.halo.story=${storyKey}`])];
   for (const { Id } of await docker.listContainers({ filters: { label } }))
     await touch(docker.getContainer(Id)).catch((error: { statusCode?: number }) => {

@@ -1,8 +1,10 @@
 import { readHomeId } from '../../../src/queue/redis/connect-redis.ts';
 import { openDockerEngine } from '../../../src/sandbox/docker/engine.ts';
 
-/** Removes the snapshots of a HALO_HOME from the engine, which outlive the folder. */
+/** Removes the volumes of a HALO_HOME that outlive the folder from the engine. */
 export async function removeSnapshots(home: string): Promise<void> {
   const engine = openDockerEngine();
-  for (const volume of await engine.listSnapshotVolumes(await readHomeId(home))) await engine.removeVolume(volume);
+  const id = await readHomeId(home);
+  for (const kind of ['snapshot', 'objects'] as const)
+    for (const volume of await engine.listKeptVolumes({ kind, home: id })) await engine.removeVolume(volume);
 }

@@ -22,6 +22,7 @@ export interface HostRequest {
   ShmSize?: number;
   Ulimits?: { Name: string; Hard: number }[] | null;
   Tmpfs?: Record<string, string>;
+  ExtraHosts?: string[] | null;
   Mounts?: MountRequest[] | null;
   Runtime?: string;
   ReadonlyRootfs?: boolean;

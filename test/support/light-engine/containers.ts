@@ -196,7 +196,9 @@ export class Container {
       ...['--tmpfs', '/sys/fs/cgroup', 'nosuid,nodev,noexec,mode=755'],
       ...this.groups.dirs.flatMap(({ dir, inside }) => ['--bind', dir, inside, 'ro']),
       ...['--tmpfs', '/dev/shm', `nosuid,nodev,noexec,mode=1777,size=${HostConfig.ShmSize ?? 67_108_864}`],
-      ...this.writeFiles(NetworkDisabled === true ? {} : { hosts: HOSTS }),
+      ...this.writeFiles(
+        NetworkDisabled === true ? {} : { hosts: `${HOSTS}${extraHosts(HostConfig.ExtraHosts ?? [])}` },
+      ),
       ...(await this.mounts.open()),
       ...limits,
       ...(HostConfig.ReadonlyRootfs === true ? ['--sealed'] : []),
@@ -217,6 +219,11 @@ export class Container {
       return ['--bind', path, `/etc/${name}`, mode];
     });
   }
+}
+
+/** Lines for NAME:ADDRESS. */
+function extraHosts(entries: readonly string[]): string {
+  return entries.map((entry) => `${entry.replace(/^([^:]*):(.*)$/, '$2\t$1')}\n`).join('');
 }
 
 /** Of a variable, in NAME=VALUE. */

@@ -12,6 +12,8 @@ export interface TcpProxy {
   turn(weather: Weather): void;
   /** Existing connections never carry another byte, and neither end is notified: as after a switch lost its tables. */
   forgetAll(): void;
+  /** How many bytes clients have sent so far. */
+  sentBytes(): number;
   close(): Promise<void>;
 }
 
@@ -21,10 +23,11 @@ interface Pair {
   forgotten: boolean;
 }
 
-/** Listens on loopback and passes connections on to the server at a unix socket. */
-export async function openTcpProxy(target: string): Promise<TcpProxy> {
+/** Listens on loopback and passes connections on to the server at a Unix socket, or at a host and port. */
+export async function openTcpProxy(target: string | { host: string; port: number }): Promise<TcpProxy> {
   let weather: Weather = 'clear';
   const pairs = new Set<Pair>();
+  let sent = 0;
   const isDead = (pair: Pair) => pair.forgotten || weather === 'black hole';
   const pass = (pair: Pair, from: Socket, to: Socket) => {
     // Pieces stay in order, whatever the weather was when they came.
@@ -32,15 +35,21 @@ export async function openTcpProxy(target: string): Promise<TcpProxy> {
     from.on('error', () => undefined);
     from.on('data', (piece) => {
       if (isDead(pair)) return;
+      if (from === pair.near) sent += piece.length;
       const due = Date.now() + (typeof weather === 'object' ? weather.slowMs : 0);
       line = line.then(() => sleep(Math.max(0, due - Date.now()))).then(() => void (to.destroyed || to.write(piece)));
     });
+    // Only this direction: an engine still sends output after the end of its stdin.
+    from.on('end', () => {
+      if (!isDead(pair)) line = line.then(() => void to.end());
+    });
     from.on('close', () => {
-      if (!isDead(pair)) to.destroy();
+      if (!isDead(pair)) void line.then(() => to.destroy());
     });
   };
-  const server = createServer((near) => {
-    const pair = { near, far: connect(target), forgotten: false };
+  const server = createServer({ allowHalfOpen: true }, (near) => {
+    const place = typeof target === 'string' ? { path: target } : target;
+    const pair = { near, far: connect({ ...place, allowHalfOpen: true }), forgotten: false };
     pairs.add(pair);
     pass(pair, near, pair.far);
     pass(pair, pair.far, near);
@@ -57,6 +66,7 @@ export async function openTcpProxy(target: string): Promise<TcpProxy> {
     forgetAll() {
       for (const pair of pairs) pair.forgotten = true;
     },
+    sentBytes: () => sent,
     async close() {
       for (const { near, far } of pairs) for (const end of [near, far]) end.destroy();
       server.close();

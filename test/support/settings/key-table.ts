@@ -89,6 +89,7 @@ export const KEY_TABLE: Record<string, Try[]> = {
   'agents.claude.config.outputStyle': anyone('"Explanatory"'),
   'agents.command.run': anyone('"./agent"'),
   'agents.command.answer': anyone('"signals"'),
+  'agents.acp': anyone('{ qwen = { acp = "qwen --acp" } }'),
   'agents.command.model': anyone('"openai"'),
   'agents.opencode.model': anyone('"openai"'),
   'agents.opencode.answer': anyone('"signals"'),
@@ -101,6 +102,7 @@ export const KEY_TABLE: Record<string, Try[]> = {
   'model.timing': anyone('"recorded"'),
   'network.channel': anyone('"stdio"'),
   'run.parallel': anyone('4'),
+  'engine.labels': anyone('["gpu"]'),
   'run.on_failure': anyone('"continue"'),
   'retry.attempts': anyone('5'),
   'retry.backoff': anyone('"1s"'),
@@ -208,6 +210,7 @@ export const KEY_TABLE: Record<string, Try[]> = {
   rate: never('{ "gpt-5.5" = { rpm = 1000000 } }'),
   'sandbox.runtime': never('"runc"'),
   'sandbox.images': never('["*"]'),
+  'sandbox.service_images': never('["*"]'),
   'land.feedback_interval': never('"1s"'),
   'server.private': never('["localhost:22"]'),
   'server.options': never('["image"]'),
@@ -279,6 +282,7 @@ export const KEY_TABLE: Record<string, Try[]> = {
   'keep.runs': never('1'),
   'keep.journals': never('"1d"'),
   'keep.max_size': never('"1g"'),
+  engines: never('[{ name = "a", address = "unix:///a.sock" }]'),
   'fleet.max': never('9'),
   'fleet.per_host': never('9'),
   'fleet.per_repo': never('9'),
@@ -288,6 +292,7 @@ export const KEY_TABLE: Record<string, Try[]> = {
   gates: needing('["true"]', '["npm test"]', '["npm test", "npm run lint"]'),
   setup: needing('["npm ci"]', '["true"]'),
   env: needing('{ A = "2" }', '{ A = "1" }'),
+  services: needing('{ db = { image = "postgres:16" } }', '{ db = { image = "postgres:15" } }'),
   'tests.reports': needing('["report.xml"]', '["junit.xml"]'),
   'network.allow': needing(
     '["packages.example.com:443"]',
@@ -320,6 +325,7 @@ export function homeFile(settings: Record<string, string>): string {
     'agents.command.run': '"true"',
     gates: '["true"]',
     'tests.command': '"t {files}"',
+    engines: '[{ name = "gpu", address = "unix:///gpu.sock", labels = ["gpu"] }]',
     ...PRICES,
   };
   return Object.entries({ ...needed, ...settings })

@@ -1,7 +1,5 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import Docker from 'dockerode';
-import { openDockerClient } from '../../../src/sandbox/docker/docker-client.ts';
 import { openDockerEngine } from '../../../src/sandbox/docker/engine.ts';
 import { HALO_IMAGE } from '../../../src/sandbox/docker/image/image-recipe.ts';
 import { openEngineProbes } from '../../../src/sandbox/engine-probes.ts';
@@ -15,9 +13,8 @@ const PROBED = resolve(import.meta.dirname, '../../../node_modules/.cache/halo-p
  * DOCKER_HOST has it; default: the engine that the environment names.
  */
 export async function probeEngine(host?: string): Promise<void> {
-  const docker =
-    host === undefined ? undefined : openDockerClient(new Docker({ socketPath: host.replace('unix://', '') }));
-  const probes = openEngineProbes(openDockerEngine(docker), PROBED);
+  const engine = openDockerEngine(host === undefined ? undefined : { name: 'probed', address: host });
+  const probes = openEngineProbes(engine, PROBED);
   const { runtime } = await probes.isolation('auto').catch(() => ({ runtime: undefined }));
   await Promise.allSettled([
     probes.canMount(),

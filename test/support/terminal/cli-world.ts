@@ -58,6 +58,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
           actingAs: () => operations,
           restrictedFor: () => operations,
           pingQueue: () => Promise.resolve(),
+          takingWorkers: () => Promise.resolve([]),
           callRemotely: () => notHere,
           callFor: () => notHere,
           claim: () => Promise.resolve({}),
@@ -77,6 +78,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
       editFile: notHere,
       initConfig: notHere,
       buildImage: notHere,
+      pushImage: notHere,
       ...options.services,
     },
     onStop(listener) {
@@ -86,6 +88,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
     },
     sayWhenEnded: () => undefined,
     onKey: () => () => undefined,
+    onParentEnd: () => undefined,
     exitNow: (code) => stderr.stream.write(`[left immediately with ${code}]`),
   };
   options.onReady?.(() => {

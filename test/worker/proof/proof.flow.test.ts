@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { verify, type Verified } from '../../../src/api/runs/verify-commit.ts';
+import { verify, type Verified } from '../../../src/features/evidence/api/verify-commit.ts';
 import { parseProof } from '../../../src/core/review/proof.ts';
 import type { RunState } from '../../../src/core/run/state.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';

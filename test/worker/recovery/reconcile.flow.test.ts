@@ -1,11 +1,15 @@
-import { utimesSync } from 'node:fs';
+import { utimesSync, writeFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { openMasker } from '../../../src/lib/secrets/masker.ts';
+import { NO_LIMITS } from '../../../src/core/run/fleet-limit.ts';
 import { openQueue } from '../../../src/queue/queue.ts';
 import { connectRedis } from '../../../src/queue/redis/connect-redis.ts';
+import type { JobRank } from '../../../src/queue/scheduler/scheduler.ts';
+import { openStore } from '../../../src/store/store.ts';
+import { openJobRanks } from '../../../src/worker/run/run-ownership.ts';
 import { createWorkerContext } from '../../../src/worker/create-worker-context.ts';
 import { Reconciler } from '../../../src/worker/recovery/reconciler.ts';
 import { openRedisServer } from '../../support/redis/redis-server.ts';
@@ -25,7 +29,9 @@ async function openParts() {
   const redis = await openRedisServer();
   const host = hostOf(home, redis.url);
   const link = await vi.waitFor(() => connectRedis(host), PATIENCE);
-  const queue = await openQueue(link);
+  const store = openStore(home, { transcribe: () => [] });
+  const limits = () => Promise.resolve(NO_LIMITS);
+  const queue = await openQueue(link, { rankOf: openJobRanks(home, store), limits });
   const parts = {
     homeId: 'x',
     log: pino({ level: 'silent' }),
@@ -54,6 +60,24 @@ test('an engine that hangs does not prevent the queueing of a lost job', async (
   await worker.store.createRun(created(), ORIGIN);
   startReconciler();
   await expect.poll(() => queue.counts()).toMatchObject({ waiting: 1 });
+});
+
+test('a change of the configured engines applies to jobs that wait', async () => {
+  const { home, worker, link, startReconciler } = await openParts();
+  await worker.store.createRun(created(), ORIGIN);
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  startReconciler();
+  const engines = async () =>
+    (await link.client.hvals(`${link.prefix}:slots:jobs`)).map((text) => (JSON.parse(text) as JobRank).engines);
+  await expect.poll(engines).toEqual([['local']]);
+  writeFileSync(join(home, 'config.toml'), '[[engines]]\nname = "b"\naddress = "unix:///b"\n');
+  await expect
+    .poll(() => {
+      vi.advanceTimersByTime(10_000);
+      return engines();
+    })
+    .toEqual([['local', 'b']]);
 });
 
 test('a reconciler reads no files of runs while no run changes; it still restores lost jobs', async () => {

@@ -99,7 +99,7 @@ describe('a job', () => {
     const { advance, added } = await open(home, repository);
     const [job] = await advance();
     const events = await added();
-    expect(await advance()).toEqual([job]);
+    expect(job).toMatchObject((await advance())[0]!);
     expect(await added()).toEqual(events);
   });
 });

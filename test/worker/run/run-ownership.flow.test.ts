@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { registerWorker } from '../../../src/store/process-registry.ts';
@@ -36,12 +38,22 @@ describe('the rank of the jobs of a run', () => {
     };
     await store.createRun(entry, ORIGIN);
     const rankOf = openJobRanks(home, store);
-    const rank = { lane: '', user: 'ada', agent: 'codex', priority: 2, started: false, repo: 'shop-1' };
+    const rank = {
+      lane: '',
+      engines: ['local'],
+      user: 'ada',
+      agent: 'codex',
+      priority: 2,
+      started: false,
+      repo: 'shop-1',
+    };
     expect(await rankOf(entry.runId)).toEqual(rank);
     const own = await registerWorker(home, 'own');
     await store.append(entry.runId, [{ type: 'run.claimed', owner: own.id }, ...attempted('US-001')]);
     expect(await rankOf(entry.runId)).toEqual({ ...rank, lane: own.id, started: true });
     await own.leave();
     expect(await rankOf(entry.runId)).toEqual({ ...rank, started: true });
+    writeFileSync(join(home, 'config.toml'), '[[engines]]\nname = "b"\naddress = "unix:///b"\nusers = ["ada"]\n');
+    expect(await rankOf(entry.runId)).toMatchObject({ engines: ['local', 'b'] });
   });
 });

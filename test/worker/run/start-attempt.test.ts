@@ -8,7 +8,13 @@ import { BASE, created, failed, passed, stateOf } from '../../support/journal.ts
 
 const NOW = Date.UTC(2030, 0, 1);
 const { config } = resolveConfig({ cwd: '/' });
-const FACTS: StartFacts = { self: 'this-1', image: 'sha256:1', policies: config, now: NOW };
+const FACTS: StartFacts = {
+  self: 'this-1',
+  image: 'sha256:1',
+  engine: { name: 'build-2', id: 'x' },
+  policies: config,
+  now: NOW,
+};
 const story = 'US-001';
 const started = (worker: string, attempt = 1): JournalEntry => ({
   type: 'story.started',
@@ -24,6 +30,26 @@ function decide(entries: JournalEntry[], facts: Partial<StartFacts> = {}) {
   return decideStart(state, planned, { ...FACTS, ...facts });
 }
 
+describe('nextJobs', () => {
+  const engine = { name: 'build-2', id: 'x' };
+  const on: JournalEntry = { ...started('this-1'), engine } as JournalEntry;
+  const retry = (of: 'infrastructure' | 'provider'): JournalEntry => ({
+    type: 'retry.scheduled',
+    ...{ story, attempt: 1, class: of, rule: 'wait', nth: 1, of: 5, notBefore: new Date(NOW).toISOString(), why: 'x' },
+  });
+
+  it('avoid the engine on which an attempt failed, unless another one would have failed, too', () => {
+    const avoided = (...entries: JournalEntry[]) => nextJobs(stateAfter(...entries), NOW)[0]?.avoid;
+    expect(avoided(on, retry('infrastructure'))).toBe('build-2');
+    expect(avoided(on, retry('provider'))).toBeUndefined();
+    expect(avoided(started('this-1'), retry('infrastructure'))).toBeUndefined();
+    // It could not start there, for example without its image.
+    const last = { story, engine: 'build-3' };
+    expect(nextJobs(stateAfter(on, retry('infrastructure')), NOW, last)[0]?.avoid).toBe('build-3');
+    expect(nextJobs(stateAfter(on, retry('provider')), NOW, last)[0]?.avoid).toBeUndefined();
+  });
+});
+
 describe('decideStart', () => {
   it('starts a story with the next epoch on the tip of the run', () => {
     const entry = {
@@ -33,6 +59,7 @@ describe('decideStart', () => {
       epoch: 1,
       base: BASE,
       worker: 'this-1',
+      engine: { name: 'build-2', id: 'x' },
       image: 'sha256:1',
     };
     expect(decide([])).toEqual({ kind: 'start', entry });

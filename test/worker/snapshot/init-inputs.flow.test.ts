@@ -38,7 +38,7 @@ describe('a configuration that halo init writes', () => {
       const { config } = await readConfig({ host: hostOf(home), folder: repository.root, profile: undefined, set: [] });
       expect(config.setup).not.toEqual([]);
       const at = { gitDir: `${repository.root}/.git`, commit, signal: new AbortController().signal };
-      expect((await snapshotKey(at, { config, image: 'sha256:0' })).inputs).toEqual(inputs);
+      expect((await snapshotKey(at, { config, image: 'sha256:0', architecture: 'x64' })).inputs).toEqual(inputs);
     },
   );
 });

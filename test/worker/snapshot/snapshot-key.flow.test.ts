@@ -9,14 +9,19 @@ const IMAGE = 'sha256:1';
 const LOCK = JSON.stringify({ lockfileVersion: 3, packages: { '': {}, 'packages/a': {} } });
 const SET = ['setup=["npm ci"]'];
 
-async function keyOf(repository: TestRepository, set: string[] = SET, image = IMAGE): Promise<SnapshotKey> {
+async function keyOf(
+  repository: TestRepository,
+  set: string[] = SET,
+  image = IMAGE,
+  architecture = 'x64',
+): Promise<SnapshotKey> {
   const { config } = resolveConfig({ cwd: '/', set });
   const at = {
     gitDir: `${repository.root}/.git`,
     commit: repository.git('rev-parse', 'HEAD'),
     signal: new AbortController().signal,
   };
-  return snapshotKey(at, { config, image });
+  return snapshotKey(at, { config, image, architecture });
 }
 
 /** A repository with an npm project and a workspace. */

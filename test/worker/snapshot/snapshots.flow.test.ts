@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { verify } from '../../../src/api/runs/verify-commit.ts';
+import { verify } from '../../../src/features/evidence/api/verify-commit.ts';
 import type { JournalEvent } from '../../../src/core/journal/events.ts';
 import type { RunState } from '../../../src/core/run/state.ts';
 import { openDockerEngine } from '../../../src/sandbox/docker/engine.ts';

@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { removeSnapshots as removeByKey } from '../../../src/api/snapshots/snapshots.ts';
 import { readHomeId } from '../../../src/queue/redis/connect-redis.ts';
+import { LOCAL_ENGINE } from '../../../src/core/engine/engine-address.ts';
+import type { EngineIdentity } from '../../../src/core/engine/engine-identity.ts';
 import { openDockerEngine } from '../../../src/sandbox/docker/engine.ts';
 import { SnapshotFiles, type StoredSnapshot } from '../../../src/store/snapshot-files.ts';
 import { startWorker } from '../../../src/worker/main.ts';
@@ -31,28 +33,42 @@ beforeEach(async () => {
 afterEach(() => removeSnapshots(home));
 
 /** A snapshot of 10 KiB with a real volume; the higher `used`, the later it was used. */
-async function add(used: number, onlyRun?: string): Promise<StoredSnapshot> {
+async function add(used: number, onlyRun?: string, of?: EngineIdentity): Promise<StoredSnapshot> {
   const key = createHash('sha256').update(`${home}${used}`).digest('hex');
   const volume = `halo-snapshot-${key.slice(0, 24)}`;
-  await engine.createSnapshotVolume(volume, { home: homeId, user: 20_000 });
+  await engine.createKeptVolume(volume, { kind: 'snapshot', home: homeId, user: 20_000 });
   const common = { v: 1 as const, key, setup: ['true'], image: 'i', inputs: ['x'], commit: 'c', run: 'r' };
-  const record = { ...common, volume, digest: key, bytes: 10_240, files: 1, ms: 1, createdAt: '2026-01-01T00:00:00Z' };
+  const record = {
+    ...common,
+    engine: of,
+    volume,
+    digest: key,
+    bytes: 10_240,
+    files: 1,
+    ms: 1,
+    createdAt: '2026-01-01T00:00:00Z',
+  };
   const stored = { mirror: MIRROR, record, onlyRun };
   await snapshots.publish(stored);
-  const file = join(home, 'snapshots', MIRROR, `${key}${onlyRun === undefined ? '' : `@${onlyRun}`}.json`);
-  utimesSync(file, used, used);
+  const files = readdirSync(join(home, 'snapshots', MIRROR)).filter((name) => name.startsWith(key));
+  for (const name of files) utimesSync(join(home, 'snapshots', MIRROR, name), used, used);
   return { ...stored, usedAt: used * 1_000 };
 }
 
 const configure = (text: string) => writeFileSync(join(home, 'config.toml'), text);
-const trim = async () => trimSnapshots({ snapshots, engine, homeId, log }, await readSnapshotLimits(home));
-const room = async () => makeRoom({ snapshots, engine, homeId, log }, await readSnapshotLimits(home));
+/** As the worker of the engine with this name and id sees it. */
+const workerOf = ({ name, id } = { name: LOCAL_ENGINE, id: 'x' }) => {
+  const engineFacts = () => Promise.resolve({ name, id, architecture: 'x64' });
+  return { home, now: Date.now, snapshots, engine, engineName: name, engineFacts, homeId, log };
+};
+const trim = async (of?: EngineIdentity) => trimSnapshots(workerOf(of), await readSnapshotLimits(home));
+const room = async () => makeRoom(workerOf(), await readSnapshotLimits(home));
 
 /** The numbers of those that have a record and those that have a volume. */
 async function remaining(added: StoredSnapshot[]): Promise<{ records: number[]; volumes: number[] }> {
   const [keys, volumes] = [
     (await snapshots.list()).map(({ record }) => record.key),
-    await engine.listSnapshotVolumes(homeId),
+    await engine.listKeptVolumes({ kind: 'snapshot', home: homeId }),
   ];
   const numbers = (isThere: (each: StoredSnapshot) => boolean) =>
     added.filter(isThere).map(({ usedAt }) => usedAt / 1_000);
@@ -133,6 +149,39 @@ describe('snapshots beyond their limits', () => {
     await announced.release();
     await trim();
     expect(await remaining([lost, built])).toEqual(only());
+  });
+});
+
+describe('snapshots of several engines', () => {
+  const [first, second] = [
+    { name: 'build-1', id: 'x' },
+    { name: 'build-2', id: 'y' },
+  ];
+
+  it('are limited for each engine, and no engine removes a volume that another one names', async () => {
+    const added = [await add(1, undefined, first), await add(2, undefined, second), await add(3, undefined, second)];
+    configure('[snapshot]\nmax_size = "15k"\n');
+    await trim(first);
+    expect(await remaining(added)).toEqual(only(1, 2, 3));
+    await trim(second);
+    expect(await remaining(added)).toEqual(only(1, 3));
+  });
+
+  it('are lost when another machine has taken over the name of their engine', async () => {
+    const added = [await add(1, undefined, first), await add(2, undefined, second)];
+    const warned = vi.spyOn(log, 'warn');
+    await trim({ ...first, id: 'z' });
+    expect(await remaining(added)).toEqual(only(2));
+    const says = 'another engine has this name now: its snapshots are lost';
+    expect(warned).toHaveBeenCalledWith({ engine: 'build-1', lost: 1 }, says);
+  });
+
+  it('from before there were several belong to the engine that has their volume', async () => {
+    const added = [await add(1), await add(2)];
+    await engine.removeVolume((added[0]!.record as { volume: string }).volume);
+    configure('[snapshot]\nmax_size = "1k"\n');
+    await trim(first);
+    expect(await remaining(added)).toEqual({ records: [1], volumes: [] });
   });
 });
 

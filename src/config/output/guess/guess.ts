@@ -18,3 +18,24 @@ export interface Guess {
 
 /** Text of the files in the root of a repository, by name. */
 export type RootFiles = ReadonlyMap<string, string>;
+
+/** Settings beyond setup and gates that a repository seems to need. */
+export interface GuessedSettings {
+  settings: GuessedSetting[];
+  /** Variables of the commands, and the files that set them. */
+  env: Record<string, string>;
+  envFrom: string[];
+  /** What was not understood, a sentence each. */
+  notes: string[];
+}
+
+export interface GuessedSetting {
+  /** A table, such as `services.db`, or a key at the top, such as `services`. */
+  name: string;
+  value: string | Record<string, unknown>;
+  /** What it is, in a word or two, and why it is proposed. */
+  what: string;
+  why: string;
+  /** Nothing says that commands need it: it is written as a comment. */
+  isHint?: true;
+}

@@ -32,7 +32,7 @@ export function findNeeds(files: RootFiles, workflows: readonly Workflow[] = [])
   const first = versions.filter(
     (need, at) => versions.findIndex((each) => each.programs[0] === need.programs[0]) === at,
   );
-  return [...first, ...compilerNeeds(files), ...browserNeeds(manifest), ...serviceNeeds(workflows)];
+  return [...first, ...compilerNeeds(files), ...browserNeeds(manifest)];
 }
 
 /** Says which needs an image does not fulfil, a sentence each. */
@@ -103,24 +103,6 @@ function browserNeeds({ packages }: Manifest): ProjectNeed[] {
   const tool = ['@playwright/test', 'playwright', 'puppeteer'].find((name) => packages.includes(name));
   if (tool === undefined) return [];
   return [{ programs: ['chromium'], says: `package.json has ${tool}`, section: 'Playwright' }];
-}
-
-/** Images of services in workflows, and their programs in an image. */
-const SERVICES: readonly [name: RegExp, program: string, section?: string][] = [
-  [/postg/, 'initdb', 'PostgreSQL'],
-  [/mysql|mariadb/, 'mysqld'],
-  [/redis|valkey/, 'redis-server'],
-  [/mongo/, 'mongod'],
-];
-
-function serviceNeeds(workflows: readonly Workflow[]): ProjectNeed[] {
-  const started = workflows.flatMap(({ path, services = [] }) => services.map((image) => ({ path, image })));
-  return SERVICES.flatMap(([name, program, section]) => {
-    const found = started.find(({ image }) => name.test(image));
-    if (found === undefined) return [];
-    const says = `${found.path} starts the service ${found.image}, which the gates must start themselves`;
-    return [{ programs: [program], says, ...(section !== undefined && { section }) }];
-  });
 }
 
 interface Manifest {

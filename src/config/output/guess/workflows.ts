@@ -7,8 +7,6 @@ export interface Workflow {
   path: string;
   /** Each command as a list of words. */
   commands: string[][];
-  /** Images of the services of its jobs. */
-  services?: string[];
   /** Versions of programs that its steps set up, if they are literal. */
   tools?: { program: string; version: string }[];
 }
@@ -20,7 +18,6 @@ export function readWorkflow(path: string, text: string): Workflow {
   return {
     path,
     commands: jobs.flatMap((job) => runsOf(job, workflow)).flatMap(parseCommands),
-    services: jobs.flatMap(servicesOf),
     tools: jobs.flatMap(toolsOf),
   };
 }
@@ -56,13 +53,6 @@ function runsOf(job: Record<string, unknown>, workflow: unknown): string[] {
 
 function stepsOf({ steps }: Record<string, unknown>): unknown[] {
   return Array.isArray(steps) ? (steps as unknown[]) : [];
-}
-
-function servicesOf({ services }: Record<string, unknown>): string[] {
-  return Object.values(asTable(services)).flatMap((service) => {
-    const { image } = asTable(service);
-    return typeof image === 'string' && /^[\w./:-]{1,100}$/.test(image) ? [image] : [];
-  });
 }
 
 /** Actions that install a program, and their input with the version. */

@@ -68,8 +68,9 @@ export class WrittenFiles {
   isComplete({ name, version, modifiedAt }: FolderFile): boolean {
     const now = performance.now();
     const seen = this.#seen.get(name);
-    if (seen?.version !== version) this.#seen.set(name, { version, since: now });
-    const since = this.#seen.get(name)?.since ?? now;
-    return now - since >= this.#quietMs || (seen === undefined && Date.now() - modifiedAt > 10 * this.#quietMs);
+    const isOld = seen === undefined && Date.now() - modifiedAt > 10 * this.#quietMs;
+    const known = seen?.version === version ? seen : { version, since: isOld ? -Infinity : now };
+    this.#seen.set(name, known);
+    return now - known.since >= this.#quietMs;
   }
 }

@@ -64,9 +64,9 @@ export const notifyOperations = {
             z.object({
               at: z.string(),
               endpoint: z.string(),
-              ids: z.array(z.string()).describe('Ids of the notifications: `<runId>-<seq>`.'),
+              ids: z.array(z.string()).describe('Ids of the notifications.'),
               type: z.string(),
-              run: z.string(),
+              run: z.string().optional().describe('Absent for an engine.'),
               result: z.enum(['delivered', 'failed', 'given up']),
               why: z.string().optional(),
             }),

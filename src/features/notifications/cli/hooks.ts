@@ -139,7 +139,7 @@ function deliveryRow({
     { text: at.slice(0, 19).replace('T', ' ') },
     { text: endpoint },
     { text: result, tone: result === 'delivered' ? 'good' : 'warn' },
-    { text: safeLine(run) },
+    { text: safeLine(run ?? '-') },
     { text: safeLine(type) },
     { text: safeLine([more, why ?? ''].filter((part) => part !== '').join('; ')) },
   ];

@@ -1,9 +1,11 @@
+import { createHash } from 'node:crypto';
 import { describeWarning } from '../../../core/budget.ts';
+import { outageText, type EngineOutage } from '../../../core/engine/engine-outage.ts';
 import type { JournalEvent } from '../../../core/journal/events.ts';
 import { commandOf, nextSteps } from '../../../core/run/next-steps.ts';
 import { PROGRESS } from '../../../core/run/progress.ts';
 import { isUndecided, type RunState } from '../../../core/run/state.ts';
-import { safeLine } from '../../../core/text/safe-text.ts';
+import { printableShellWord, safeLine } from '../../../core/text/safe-text.ts';
 import { mayUseRepository } from '../../../core/access/access.ts';
 
 /** The kinds of notifications, in the order of the documentation. */
@@ -12,6 +14,7 @@ export const NOTIFICATION_TYPES = [
   'story.approval',
   'run.approval',
   'breaker.opened',
+  'engine.lost',
   'budget.warned',
   'story.failed',
   'run.failed',
@@ -26,25 +29,28 @@ type NotificationType = (typeof NOTIFICATION_TYPES)[number];
 
 /** Names for several types. */
 export const NOTIFICATION_GROUPS = {
-  'needs-person': ['story.question', 'story.approval', 'run.approval', 'breaker.opened'],
+  'needs-person': ['story.question', 'story.approval', 'run.approval', 'breaker.opened', 'engine.lost'],
   failed: ['story.failed', 'run.failed'],
   done: ['run.succeeded', 'run.landed'],
   all: NOTIFICATION_TYPES,
 } as const satisfies Record<string, readonly NotificationType[]>;
 
-/** What happened in a run, for people. It contains no code, no diff and no output of commands. */
+/** What happened in a run, or to an engine, for people. It contains no code, no diff and no output of commands. */
 export interface Notification {
-  /** The same for the same event, whenever it is sent: `<runId>-<seq>`. */
+  /** The same for the same event, whenever it is sent: `<runId>-<seq>`, or `engine<hash>-<ms since 1970>`. */
   id: string;
   type: NotificationType;
   /** ISO 8601 */
   at: string;
-  run: string;
+  /** Absent for an engine, as are the next three. */
+  run?: string | undefined;
   /** The name of the repository, without its path. */
-  repository: string;
+  repository?: string | undefined;
   /** The path or address of the repository. */
-  source: string;
-  user: string;
+  source?: string | undefined;
+  user?: string | undefined;
+  /** The name of an engine. */
+  engine?: string | undefined;
   story?: { id: string; title: string } | undefined;
   stopReason?: string | undefined;
   /** One line. */
@@ -87,6 +93,21 @@ export function toNotification(
     title: shorten(`${repository}: ${what}`),
     text: shorten(text),
     command: NEEDS_PERSON.includes(type) || type === 'run.failed' || type === 'run.succeeded' ? command : undefined,
+  };
+}
+
+/** The notification about an engine that takes no stories: the same for one outage. */
+export function toEngineNotification(outage: EngineOutage): Notification {
+  const { engine, since } = outage;
+  const hash = createHash('sha256').update(engine).digest('hex').slice(0, 9);
+  return {
+    id: `engine${hash}-${Date.parse(since)}`,
+    type: 'engine.lost',
+    at: since,
+    engine,
+    title: shorten(`engine ${engine} takes no stories`),
+    text: shorten(outageText(outage)),
+    command: `halo engine check ${printableShellWord(engine)}`,
   };
 }
 
@@ -219,6 +240,9 @@ export function wantsNotification(
   const types = events.flatMap((name): readonly string[] =>
     Object.hasOwn(NOTIFICATION_GROUPS, name) ? NOTIFICATION_GROUPS[name as keyof typeof NOTIFICATION_GROUPS] : [name],
   );
-  const { type, source, user }: { type: NotificationType } & Pick<Notification, 'source' | 'user'> = notification;
-  return types.includes(type) && mayUseRepository({ repositories }, source) && (users?.includes(user) ?? true);
+  const { type, source, user } = notification;
+  if (!types.includes(type)) return false;
+  // An engine is for all runs, which an endpoint of some does not follow.
+  if (source === undefined || user === undefined) return repositories === undefined && users === undefined;
+  return mayUseRepository({ repositories }, source) && (users?.includes(user) ?? true);
 }

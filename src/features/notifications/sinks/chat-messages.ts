@@ -73,6 +73,7 @@ const LOOK: Record<Notification['type'], { priority: number; tags: string[] }> =
   'story.approval': { priority: 4, tags: ['eyes'] },
   'run.approval': { priority: 4, tags: ['eyes'] },
   'breaker.opened': { priority: 4, tags: ['warning'] },
+  'engine.lost': { priority: 4, tags: ['warning'] },
   'budget.warned': { priority: 4, tags: ['moneybag'] },
   'story.failed': { priority: 3, tags: ['x'] },
   'run.failed': { priority: 4, tags: ['x'] },

@@ -55,7 +55,7 @@ export function openMail({ url, user, password, from, to, allowPrivate, connecti
           text: notifications.map(mailText).join('\n\n'),
           // The same message has the same id, so that mail programs show a repeated one once; runs are threads.
           messageId: `<${last.id}@halo.invalid>`,
-          references: `<${first.run}@halo.invalid>`,
+          ...(first.run !== undefined && { references: `<${first.run}@halo.invalid>` }),
           headers: { 'Auto-Submitted': 'auto-generated' },
         });
         transport.close();
@@ -70,12 +70,11 @@ export function openMail({ url, user, password, from, to, allowPrivate, connecti
 }
 
 function mailText({ title, text, command, run, user }: Notification): string {
-  const facts = `Run ${run}${user === undefined ? '' : `, submitted by ${user}`}`;
+  const facts = run === undefined ? [] : ['', `Run ${run}${user === undefined ? '' : `, submitted by ${user}`}`];
   return [
     title,
     ...(text === '' ? [] : ['', text]),
     ...(command === undefined ? [] : ['', `    ${command}`]),
-    '',
-    facts,
+    ...facts,
   ].join('\n');
 }

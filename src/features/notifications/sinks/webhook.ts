@@ -40,8 +40,9 @@ export function openWebhook({ url, secret, ...options }: WebhookOptions): Notifi
 
 /** The body of a webhook: `type` and `timestamp` as in the specification, and the facts in `data`. */
 function toPayload(notification: Notification): object {
-  const { type, at, run, repository, source, user, story, stopReason, title, text, command } = notification;
-  return { type, timestamp: at, data: { run, repository, source, user, story, stopReason, title, text, command } };
+  const { type, at, run, repository, source, user, engine, story, stopReason, title, text, command } = notification;
+  const data = { run, repository, source, user, engine, story, stopReason, title, text, command };
+  return { type, timestamp: at, data };
 }
 
 function sign(secret: string, content: string): string {

@@ -33,7 +33,8 @@ export interface Delivery {
   /** Ids of the notifications. */
   ids: string[];
   type: string;
-  run: string;
+  /** Absent for an engine. */
+  run?: string;
   result: 'delivered' | 'failed' | 'given up';
   why?: string | undefined;
 }
@@ -48,10 +49,12 @@ const MAX_LOG_BYTES = 2 * 1024 * 1024;
 export class NotificationOutbox {
   readonly #dir: string;
   readonly #log: string;
+  readonly #noted: string;
 
   constructor(home: string) {
     this.#dir = join(home, 'notifications');
     this.#log = join(this.#dir, 'deliveries.jsonl');
+    this.#noted = join(this.#dir, 'lasting.json');
   }
 
   /** Adds a notification, unless it is there. Durable. Throws DISK_FAILED. */
@@ -72,6 +75,20 @@ export class NotificationOutbox {
       names.map(async (name) => tryParseJson((await readIfExists(join(dir, name))) ?? '')),
     );
     return found.filter(isPending).sort((a, b) => compareIds(a.notification.id, b.notification.id));
+  }
+
+  /** The ids of notifications about what still lasts, which every endpoint that wants them has been given. */
+  async noted(): Promise<string[]> {
+    const ids = tryParseJson((await withDiskErrors(this.#noted, () => readIfExists(this.#noted))) ?? '');
+    return Array.isArray(ids) ? ids.filter((id) => typeof id === 'string') : [];
+  }
+
+  /** Durable. */
+  async note(ids: readonly string[]): Promise<void> {
+    await withDiskErrors(this.#noted, async () => {
+      await createFolders(this.#dir, 0o700);
+      await writeAtomic(this.#noted, JSON.stringify(ids), true);
+    });
   }
 
   /** When something was added to an endpoint, changed or removed, in ms since 1970; 0: nothing ever was. */
@@ -158,9 +175,9 @@ function compareIds(a: string, b: string): number {
 
 function isPending(value: unknown): value is PendingNotification {
   if (!isRecord(value) || !isRecord(value.notification)) return false;
-  const { id, type, run } = value.notification;
+  const { id, type } = value.notification;
   const isKnown = (NOTIFICATION_TYPES as readonly unknown[]).includes(type);
-  return isKnown && typeof id === 'string' && typeof run === 'string' && typeof value.failures === 'number';
+  return isKnown && typeof id === 'string' && typeof value.failures === 'number';
 }
 
 function isDelivery(value: unknown): value is Delivery {

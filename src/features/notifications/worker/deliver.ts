@@ -1,6 +1,7 @@
 import type { EndpointSettings } from '../config/endpoint-settings.ts';
 import { isDue } from '../../../core/due.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
+import { defined } from '../../../lib/guards.ts';
 import { doubledDelay } from '../../../lib/async.ts';
 import type { Connections } from '../../../lib/network/connections.ts';
 import { mayReceiveCredential } from '../../../lib/network/credential-target.ts';
@@ -91,7 +92,7 @@ async function deliverMessage(
     endpoint: name,
     ids: notifications.map(({ id }) => id),
     type: first.notification.type,
-    run: first.notification.run,
+    ...defined({ run: first.notification.run }),
     result,
     ...(why !== undefined && { why }),
   });
@@ -154,8 +155,9 @@ export async function dropAbandoned(
 function groupByRun(pending: readonly PendingNotification[]): Group[] {
   const groups = new Map<string, Group>();
   for (const each of pending) {
-    const group = groups.get(each.notification.run);
-    if (group === undefined) groups.set(each.notification.run, [each]);
+    const { run, id } = each.notification;
+    const group = groups.get(run ?? id);
+    if (group === undefined) groups.set(run ?? id, [each]);
     else group.push(each);
   }
   return [...groups.values()].sort(([a], [b]) => (a.addedAt < b.addedAt ? -1 : 1));

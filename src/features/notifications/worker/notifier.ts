@@ -2,9 +2,11 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readEndpoints, type EndpointSettings } from '../config/endpoint-settings.ts';
 import { readCaFile } from '../../../config/host-rules.ts';
-import { wantsNotification, toNotification } from '../core/notification.ts';
+import { toEngineNotification, toNotification, wantsNotification, type Notification } from '../core/notification.ts';
 import { isDue } from '../../../core/due.ts';
+import { lastingOutages } from '../../../core/engine/engine-outage.ts';
 import type { Connections } from '../../../lib/network/connections.ts';
+import { readOutages } from '../../../store/engine-outages.ts';
 import type { FedEvents } from '../../../store/journal/journal-feed.ts';
 import { NotificationOutbox } from '../store/notification-outbox.ts';
 import type { FeedConsumer } from '../../../worker/feed/feed-reader.ts';
@@ -29,6 +31,7 @@ export class Notifier implements FeedConsumer {
   /** For each endpoint, until when nothing is to be done if its part of the outbox did not change since. */
   readonly #quiet = new Map<string, { changedAt: number; until: number; longestMs: number }>();
   #droppedAt = -Infinity;
+  #lookedAt = -Infinity;
   #endpoints: readonly EndpointSettings[] | undefined;
   #readAt = -1;
   #connections: Connections | undefined;
@@ -59,20 +62,38 @@ export class Notifier implements FeedConsumer {
   }
 
   async take({ events, state, isRepeated = false }: FedEvents): Promise<void> {
-    const { masker, now } = this.#context;
-    const endpoints = this.#endpoints ?? [];
-    if (endpoints.length === 0) return;
+    if (this.#endpoints?.length === 0) return;
     const delivered = isRepeated ? await this.#outbox.delivered() : undefined;
     for (const [index, event] of events.entries()) {
       const notification = toNotification(event, state, events.slice(index + 1));
       if (notification === undefined) continue;
-      for (const endpoint of endpoints)
-        if (wantsNotification(endpoint, notification) && delivered?.get(endpoint.name)?.has(notification.id) !== true)
-          await this.#outbox.add(endpoint.name, masker.value(notification, KEPT), new Date(now()).toISOString());
+      await this.#add(notification, ({ name }) => delivered?.get(name)?.has(notification.id) !== true);
     }
   }
 
+  async #add(notification: Notification, lacks: (endpoint: EndpointSettings) => boolean): Promise<void> {
+    const { masker, now } = this.#context;
+    for (const endpoint of this.#endpoints ?? [])
+      if (wantsNotification(endpoint, notification) && lacks(endpoint))
+        await this.#outbox.add(endpoint.name, masker.value(notification, KEPT), new Date(now()).toISOString());
+  }
+
+  /** An outage is reported once, however long it lasts. */
+  async #takeOutages(): Promise<void> {
+    this.#lookedAt = performance.now();
+    const now = new Date(this.#context.now()).toISOString();
+    const lasting = lastingOutages(await readOutages(this.#context.home), now).map(toEngineNotification);
+    const noted = await this.#outbox.noted();
+    const ids = lasting.map(({ id }) => id);
+    if (ids.join() === noted.join()) return;
+    for (const each of lasting) if (!noted.includes(each.id)) await this.#add(each, () => true);
+    await this.#outbox.note(ids);
+  }
+
   flush(hurry: boolean): void {
+    const isLookDue = hurry || performance.now() - this.#lookedAt > LOOK_EVERY_MS;
+    if (isLookDue && !this.#sending.has(ENGINES))
+      this.#work(ENGINES, this.#takeOutages(), 'outages of engines could not be read');
     if (performance.now() - this.#droppedAt > DROP_EVERY_MS) this.#dropAbandoned();
     for (const endpoint of this.#endpoints ?? []) this.#sendTo(endpoint, hurry);
   }
@@ -90,11 +111,16 @@ export class Notifier implements FeedConsumer {
   #sendTo(endpoint: EndpointSettings, hurry: boolean): void {
     const { name } = endpoint;
     if (this.#sending.has(name)) return;
-    const work = this.#openDelivery()
-      .then((context) => this.#deliver(endpoint, context, hurry))
-      .catch((error: unknown) => this.#context.log.warn({ err: error, endpoint: name }, 'notifications failed'))
-      .finally(() => this.#sending.delete(name));
-    this.#sending.set(name, work);
+    const work = this.#openDelivery().then((context) => this.#deliver(endpoint, context, hurry));
+    this.#work(name, work, 'notifications failed');
+  }
+
+  /** Works beside the feed. `of`: an endpoint, or what else is done once at a time. */
+  #work(of: string, work: Promise<void>, failure: string): void {
+    const logged = work
+      .catch((error: unknown) => this.#context.log.warn({ err: error, endpoint: of }, failure))
+      .finally(() => this.#sending.delete(of));
+    this.#sending.set(of, logged);
   }
 
   /** Reads the notifications of an endpoint only if one was added or is due: those that were given up stay for weeks. */
@@ -114,17 +140,13 @@ export class Notifier implements FeedConsumer {
     this.#droppedAt = performance.now();
     const { log, now } = this.#context;
     const configured = new Set(this.#endpoints?.map(({ name }) => name));
-    const work = this.#outbox
-      .endpoints()
-      .then(async (names) => {
-        for (const name of names.filter((each) => !configured.has(each))) {
-          const dropped = await dropAbandoned(name, { outbox: this.#outbox, now });
-          if (dropped > 0) log.warn({ endpoint: name, dropped }, 'dropped notifications of a removed endpoint');
-        }
-      })
-      .catch((error: unknown) => log.warn({ err: error }, 'notifications of removed endpoints could not be dropped'))
-      .finally(() => this.#sending.delete(REMOVED));
-    this.#sending.set(REMOVED, work);
+    const work = this.#outbox.endpoints().then(async (names) => {
+      for (const name of names.filter((each) => !configured.has(each))) {
+        const dropped = await dropAbandoned(name, { outbox: this.#outbox, now });
+        if (dropped > 0) log.warn({ endpoint: name, dropped }, 'dropped notifications of a removed endpoint');
+      }
+    });
+    this.#work(REMOVED, work, 'notifications of removed endpoints could not be dropped');
   }
 
   async #openDelivery(): Promise<DeliveryContext> {
@@ -138,9 +160,11 @@ export class Notifier implements FeedConsumer {
 
 /** How often notifications of endpoints that are no longer configured are looked at. */
 const DROP_EVERY_MS = 60 * 60_000;
+/** How often outages of engines are looked at. */
+const LOOK_EVERY_MS = 10_000;
 const SETTLED_MS = 1_000;
-/** No name of an endpoint. */
-const REMOVED = '(removed)';
+/** No names of endpoints. */
+const [REMOVED, ENGINES] = ['(removed)', '(engines)'];
 
 /** Keys whose values halo makes itself. */
-const KEPT: ReadonlySet<string> = new Set(['id', 'type', 'at', 'run']);
+const KEPT: ReadonlySet<string> = new Set(['id', 'type', 'at', 'run', 'engine']);

@@ -1,3 +1,4 @@
+import { GAUGES } from '../../../api/joined.ts';
 import { readHostFile } from '../../../config/host-rules.ts';
 import { budgetOf, type BudgetLimit, type Charge } from '../../../core/budget.ts';
 import { toExposition, type Gauge } from '../core/exposition.ts';
@@ -19,13 +20,14 @@ const known = new WeakMap<object, { changedAt: number; runs: readonly RunState[]
 
 /** The metrics of a server in the text format of Prometheus. Throws DISK_FAILED. */
 export async function readMetrics({ host, store, breakers, openQueue }: OperationContext): Promise<string> {
-  const [{ totals }, runs, workers, shared, fleet, day] = await Promise.all([
+  const [{ totals }, runs, workers, shared, fleet, { day, engines }, joined] = await Promise.all([
     new MetricsFile(host.home).read(),
     openRuns(store),
     listWorkers(host.home),
     breakers.list(),
     readFleetUse(openQueue),
-    readDayBudget(host.home),
+    readRules(host.home),
+    Promise.all(GAUGES.map((read) => read(host.home).catch(() => []))),
   ]);
   const open = (kind: string) =>
     shared.filter(({ key, status }) => key.startsWith(`${kind}:`) && status !== 'closed').length;
@@ -68,8 +70,8 @@ export async function readMetrics({ host, store, breakers, openQueue }: Operatio
     },
     {
       name: 'worker_slots',
-      help: 'Stories that running workers can run in parallel: assigned to a story, or free. A draining worker has no free ones.',
-      values: Object.entries(fleet?.slots ?? {}).map(([state, value]) => ({ labels: { state }, value: Number(value) })),
+      help: 'Stories that running workers can run in parallel, by engine: assigned to a story, or free. A draining worker has no free ones.',
+      values: slotsOf(fleet, engines),
     },
     ...remainingBudget(fleet?.today, day),
     {
@@ -85,6 +87,7 @@ export async function readMetrics({ host, store, breakers, openQueue }: Operatio
         { labels: { kind: 'run' }, value: runs.filter(({ breaker }) => breaker !== undefined).length },
       ],
     },
+    ...joined.flat(),
   ]);
 }
 
@@ -98,14 +101,25 @@ async function readFleetUse(openQueue: OperationContext['openQueue']): Promise<F
   return use;
 }
 
-/** The limits of the home's config.toml; none while it is invalid. */
-async function readDayBudget(home: string): Promise<BudgetLimit> {
+/** What the home's config.toml says; nothing while it is invalid. */
+async function readRules(home: string): Promise<{ day: BudgetLimit; engines: string[] }> {
   try {
-    const { config } = await readHostFile(home);
-    return budgetOf(config.budget, 'day');
+    const { config, engines } = await readHostFile(home);
+    return { day: budgetOf(config.budget, 'day'), engines: engines.map(({ name }) => name) };
   } catch {
-    return {};
+    return { day: {}, engines: [] };
   }
+}
+
+/** A configured engine without a worker has none. */
+function slotsOf(fleet: FleetUse | undefined, configured: readonly string[]): Gauge['values'] {
+  if (fleet === undefined) return [];
+  const found = new Set(fleet.slots.map(({ engine }) => engine));
+  const none = configured.filter((engine) => !found.has(engine)).map((engine) => ({ engine, busy: 0, free: 0 }));
+  return [...fleet.slots, ...none].flatMap(({ engine, busy, free }) => [
+    { labels: { engine, state: 'busy' }, value: busy },
+    { labels: { engine, state: 'free' }, value: free },
+  ]);
 }
 
 /** What is neither spent nor reserved of the budget of the day; absent while that is not known. */

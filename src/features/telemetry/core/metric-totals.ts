@@ -1,4 +1,4 @@
-import type { AgentId, Usage } from '../../../core/agent.ts';
+import type { Usage } from '../../../core/agent.ts';
 import { countedUsage, isMeteredAfter } from '../../../core/journal/counted-usage.ts';
 import { attemptName } from '../../../core/journal/fold-failures.ts';
 import type { AttemptRef } from '../../../core/journal/event-parts.ts';
@@ -31,7 +31,7 @@ export interface CountedRun {
   /** It has ended and no story has started since. */
   ended?: true;
   /** The agent of each running attempt, by story. */
-  agents?: Record<string, AgentId>;
+  agents?: Record<string, string>;
   /** What delayed the next attempt at a story, unless that is its first. */
   delays?: Record<string, WaitReason>;
 }

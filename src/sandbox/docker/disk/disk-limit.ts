@@ -60,6 +60,7 @@ const RESCUE_MS = 15_000;
  */
 export class DiskLimiter {
   private readonly readSpace: () => Promise<DiskSpace | undefined>;
+  private readonly measureFree: () => Promise<number | undefined>;
   private readonly volumes = new Map<string, KnownVolume>();
   private readonly watched = new Set<WatchedSandbox>();
   /** The upper volumes of overlays, by the name of the overlay. */
@@ -69,8 +70,13 @@ export class DiskLimiter {
   private timer: NodeJS.Timeout | undefined;
   private rescuing = false;
 
-  constructor(readSpace: () => Promise<DiskSpace | undefined>) {
+  /** `measureFree`: the free bytes of a disk whose space cannot be read. */
+  constructor(
+    readSpace: () => Promise<DiskSpace | undefined>,
+    measureFree: () => Promise<number | undefined> = () => Promise.resolve(undefined),
+  ) {
     this.readSpace = readSpace;
+    this.measureFree = measureFree;
   }
 
   /**
@@ -79,9 +85,10 @@ export class DiskLimiter {
   async admit(floorBytes: number, volume: string | undefined): Promise<void> {
     const space = await this.readSpace();
     if (volume !== undefined) this.volumeOf(volume, space);
-    if (space === undefined || !isBelowFloor(space, undefined, floorBytes)) return;
+    const measured = space === undefined && floorBytes > 0 ? await this.measureFree() : undefined;
+    if (!isBelowFloor(space, measured, floorBytes)) return;
     const gib = (bytes: number) => `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
-    const left = space.lowInodes ? 'Hardly an inode' : `Only ${gib(space.freeBytes)}`;
+    const left = space?.lowInodes ? 'Hardly an inode' : `Only ${gib(space?.freeBytes ?? measured ?? 0)}`;
     throw new HaloError('DISK_FAILED', `${left} is free on the disk of the container engine.`, {
       hint: `Free some space (\`docker system df\` shows what uses it), or lower [limits] free_disk (${gib(floorBytes)}).`,
     });

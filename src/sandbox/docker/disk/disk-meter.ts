@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import type Docker from 'dockerode';
 import { defined } from '../../../lib/guards.ts';
 import { discardSink, tailSink } from '../../../lib/streams.ts';
-import type { Sandbox, SandboxSpec } from '../../sandbox.ts';
+import { runOneOffSandbox } from '../../one-off-sandbox.ts';
+import type { Sandbox, SandboxEngine, SandboxSpec } from '../../sandbox.ts';
 import { HALO_IMAGE } from '../image/image-recipe.ts';
 
 /** The contents of a volume, measured in a sandbox that can only read it. */
@@ -73,15 +74,19 @@ export async function measureVolume(
 
 function readUsage(text: string, whole: boolean): VolumeMeasurement {
   const number = (pattern: RegExp) => Number(pattern.exec(text)?.[1] ?? 0);
-  const blocks = /^blocks (\d+) (\d+)$/m.exec(text);
   const entries = number(/^entries (\d+)$/m);
   return {
     bytes: Math.max(number(/^bytes (\d+)$/m), entries * MIN_ENTRY_BYTES),
     entries,
     tooDeep: /^deep$/m.test(text),
     complete: whole && !text.includes('partly'),
-    freeBytes: blocks === null ? undefined : Number(blocks[1]) * Number(blocks[2]),
+    freeBytes: readBlocks(text),
   };
+}
+
+function readBlocks(text: string): number | undefined {
+  const blocks = /^blocks (\d+) (\d+)$/m.exec(text);
+  return blocks === null ? undefined : Number(blocks[1]) * Number(blocks[2]);
 }
 
 /** Free space on the disk where the engine stores its volumes. */
@@ -98,12 +103,12 @@ const INODE_FLOOR = 0.02;
 
 /**
  * Returns a function that reads the free space of the engine's disk with statfs: fast, and without access to its folders.
- * It resolves to undefined when the disk is not on this machine, for example with a remote engine or inside a container.
+ * It resolves to undefined when the disk is not on this machine, as `isHere` says, or not visible to this process.
  */
-export function openDiskSpace(docker: Docker): () => Promise<DiskSpace | undefined> {
+export function openDiskSpace(docker: Docker, isHere: () => Promise<boolean>): () => Promise<DiskSpace | undefined> {
   let place: Promise<string | undefined> | undefined;
   return async () => {
-    place ??= findPlace(docker);
+    place ??= isHere().then((here) => (here ? findPlace(docker) : undefined));
     place.catch(() => (place = undefined));
     const path = await place;
     return path === undefined ? undefined : readSpace(path);
@@ -111,13 +116,41 @@ export function openDiskSpace(docker: Docker): () => Promise<DiskSpace | undefin
 }
 
 async function findPlace(docker: Docker): Promise<string | undefined> {
-  const { socketPath } = docker.modem as { socketPath?: string };
-  if (socketPath === undefined) return undefined;
   const { DockerRootDir } = (await docker.info()) as { DockerRootDir: string };
   for (const path of [join(DockerRootDir, 'volumes'), DockerRootDir]) {
     if ((await readSpace(path)) !== undefined) return path;
   }
   return undefined;
+}
+
+/** How long the free space of a disk on another machine is used before it is measured again, in ms. */
+const MEASURED_MS = 60_000;
+
+/**
+ * Returns a function that measures the free space of the disk of an engine on another machine, in a sandbox. Only the
+ * first call waits for it: a later one returns the last result, and measures again if that is older than a minute.
+ */
+export function openRemoteSpace(engine: Pick<SandboxEngine, 'start'>): () => Promise<number | undefined> {
+  let last: Promise<number | undefined> | undefined;
+  let measuredAt = 0;
+  return () => {
+    const known = last;
+    if (known !== undefined && performance.now() - measuredAt <= MEASURED_MS) return known;
+    measuredAt = performance.now();
+    const measured = measureRemoteSpace(engine);
+    last = known ?? measured;
+    measured.then(
+      () => (last = measured),
+      () => (last = undefined),
+    );
+    return last;
+  };
+}
+
+/** The files of a container are on the same disk as its volumes. */
+async function measureRemoteSpace(engine: Pick<SandboxEngine, 'start'>): Promise<number | undefined> {
+  const { text } = await runOneOffSandbox(engine, { purpose: 'space', script: "stat -f -c 'blocks %a %S' /" });
+  return readBlocks(text);
 }
 
 async function readSpace(path: string): Promise<DiskSpace | undefined> {

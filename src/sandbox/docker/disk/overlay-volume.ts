@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type Docker from 'dockerode';
 import { HaloError } from '../../../core/failure/errors.ts';
 import { closeAll } from '../../../lib/async.ts';
+import { defined } from '../../../lib/guards.ts';
 import { runOneOffSandbox } from '../../one-off-sandbox.ts';
 import {
   SNAPSHOT_GROUP,
@@ -17,23 +18,29 @@ import { processLabel, removeLabelledResource } from '../labelled-resources.ts';
 /** Folders of the upper volume: what sandboxes write, and the kernel's own. */
 const [UPPER, WORK] = ['upper', 'work'];
 const MOUNT = '/workspace';
+const LOWER = '/halo/snapshot';
 
-type Access = { docker: Docker } & Pick<SandboxEngine, 'start'>;
+interface Access extends Pick<SandboxEngine, 'start'> {
+  docker: Docker;
+  /** Receives the removal of the sandbox that made the folders; until then, it uses both volumes. */
+  removing?: (removed: Promise<void>) => void;
+}
 
 /**
  * Creates an overlay volume with the engine's local driver, which mounts it when a container starts. `redirect_dir`
  * allows a rename of folders of the lower volume, which package managers do. Throws DOCKER_FAILED, DOCKER_UNAVAILABLE.
  */
 export async function createOverlay(
-  { docker, start }: Access,
-  { name, upper, lower, user }: OverlayVolume,
+  access: Access,
+  { name, upper, lower, user, keepsMode }: OverlayVolume,
   labels: SandboxLabels,
 ): Promise<void> {
+  const { docker } = access;
   try {
     const [from, into] = await Promise.all([
       requireMountpoint(docker, lower),
       requireMountpoint(docker, upper),
-      makeFolders({ start }, upper, user),
+      makeFolders(access, { upper, user, like: keepsMode && lower }),
     ]);
     const layers = `lowerdir=${from},upperdir=${into}/${UPPER},workdir=${into}/${WORK}`;
     await docker.createVolume({
@@ -47,11 +54,19 @@ export async function createOverlay(
   }
 }
 
-/** The user owns the top folder, so that it can rename what others own. The sandbox is removed in the background. */
-async function makeFolders(access: Pick<SandboxEngine, 'start'>, volume: string, user: number): Promise<void> {
-  const mounts: Mount[] = [{ kind: 'volume', source: volume, target: MOUNT, readOnly: false, copyUp: true }];
-  const script = `cd ${MOUNT} && mkdir -m 755 ${UPPER} ${WORK}`;
-  const { exit } = await runOneOffSandbox(access, { purpose: 'folders', user, mounts, script, removal: 'background' });
+/** The user owns the top folder, so that it can rename what others own. */
+async function makeFolders(
+  { start, removing }: Access,
+  { upper, user, like }: { upper: string; user: number; like: string | undefined },
+): Promise<void> {
+  const mounts = [mountOf(upper)];
+  if (like !== undefined) mounts.push({ kind: 'volume', source: like, target: LOWER, readOnly: true, copyUp: false });
+  const mode = like === undefined ? '755' : `"$(stat -c %a ${LOWER})"`;
+  const script = `cd ${MOUNT} && mkdir -m ${mode} ${UPPER} ${WORK}`;
+  const { exit } = await runOneOffSandbox(
+    { start },
+    { purpose: 'folders', user, mounts, script, ...defined({ removing }) },
+  );
   if (exit.exitCode !== 0)
     throw new HaloError('DOCKER_FAILED', 'The folders of an overlay volume could not be created.');
 }

@@ -5,7 +5,7 @@ import type Docker from 'dockerode';
 import { ignore, memoizeAsync } from '../../../lib/async.ts';
 import { shellQuote } from '../../../lib/text.ts';
 import { runOneOffSandbox } from '../../one-off-sandbox.ts';
-import type { Mount, SandboxEngine, SandboxLabels } from '../../sandbox.ts';
+import type { KeptVolume, Mount, SandboxEngine, SandboxLabels } from '../../sandbox.ts';
 import { containerLabels, EXPIRY_LABEL, LABEL, USER_LABEL } from '../container-spec.ts';
 import { engineStatus, toDockerError } from '../docker-client.ts';
 import { DOCKER_DIR, HALO_IMAGE, TOOLS_DIR } from '../image/image-recipe.ts';
@@ -36,6 +36,21 @@ export async function createVolume(docker: Docker, volume: NewVolume): Promise<v
   });
 }
 
+/** How much the sockets of a service may take, which have no content. */
+const SOCKETS = 'size=64k,nr_inodes=100,nosuid,nodev,noexec,mode=0755';
+
+/** Creates a volume in memory, in which only `user` can create files. Throws DOCKER_FAILED, DOCKER_UNAVAILABLE. */
+export async function createSocketVolume(
+  docker: Docker,
+  { name, labels, user }: { name: string; labels: SandboxLabels; user: number },
+): Promise<void> {
+  const DriverOpts = { type: 'tmpfs', device: 'tmpfs', o: `${SOCKETS},uid=${user},gid=${user}` };
+  const Labels = { ...containerLabels(labels, user), ...processLabel() };
+  await docker.createVolume({ Name: name, Driver: 'local', DriverOpts, Labels }).catch((error: unknown) => {
+    throw toDockerError(error, 'create a volume');
+  });
+}
+
 /** Whether the engine supports volume quotas: it refuses to create such a volume if its file system does not. */
 export async function supportsVolumeQuota(docker: Docker): Promise<boolean> {
   const name = `halo-probe-${randomBytes(6).toString('hex')}`;
@@ -52,15 +67,17 @@ export async function supportsVolumeQuota(docker: Docker): Promise<boolean> {
 }
 
 /** Label with the id of the HALO_HOME. It differs from that of attempts, whose volumes a sweep removes. */
-const HOME_LABEL = `${LABEL}.snapshot`;
+function homeLabel({ kind }: Pick<KeptVolume, 'kind'>): string {
+  return `${LABEL}.${kind}`;
+}
 
 /** Throws DOCKER_FAILED, DOCKER_UNAVAILABLE. */
-export async function createSnapshotVolume(
+export async function createKeptVolume(
   docker: Docker,
   name: string,
-  { home, user, quotaBytes }: { home: string; user: number; quotaBytes?: number | undefined },
+  { kind, home, user, quotaBytes }: KeptVolume & { user: number; quotaBytes?: number | undefined },
 ): Promise<void> {
-  const Labels = { [LABEL]: 'snapshot', [HOME_LABEL]: home, [USER_LABEL]: String(user) };
+  const Labels = { [LABEL]: kind, [homeLabel({ kind })]: home, [USER_LABEL]: String(user) };
   const quota = quotaBytes === undefined ? {} : { DriverOpts: { size: String(quotaBytes) } };
   await docker.createVolume({ Name: name, Labels, ...quota }).catch((error: unknown) => {
     throw toDockerError(error, 'create a volume');
@@ -68,12 +85,14 @@ export async function createSnapshotVolume(
 }
 
 /** Throws DOCKER_FAILED, DOCKER_UNAVAILABLE. */
-export async function listSnapshotVolumes(docker: Docker, home: string): Promise<string[]> {
-  const filters = JSON.stringify({ label: [`${HOME_LABEL}=${home}`] });
+export async function listKeptVolumes(docker: Docker, kept: KeptVolume): Promise<string[]> {
+  const filters = JSON.stringify({ label: [`${homeLabel(kept)}=${kept.home}`] });
   const { Volumes } = await docker.listVolumes({ filters }).catch((error: unknown) => {
-    throw toDockerError(error, 'list the volumes of snapshots');
+    throw toDockerError(error, 'list volumes');
   });
-  return ((Volumes as { Name: string }[] | null) ?? []).map(({ Name }) => Name);
+  // What is listed may be removed: it must be halo's, also if the engine ignores the filter.
+  const own = (Volumes ?? []).filter(({ Labels }) => Labels?.[homeLabel(kept)] === kept.home);
+  return own.map(({ Name }) => Name);
 }
 
 /** Throws DOCKER_FAILED, DOCKER_UNAVAILABLE. */
@@ -134,8 +153,8 @@ async function discardVolume(docker: Docker, name: string): Promise<void> {
 async function emptyVolume({ docker, start }: { docker: Docker } & Pick<SandboxEngine, 'start'>, name: string) {
   // Inspected first: a container that mounts a missing volume would create it again.
   const { Labels, Options } = await docker.getVolume(name).inspect();
-  // Its files are those of other volumes.
-  if (Options?.['type'] === 'overlay') return;
+  // Its files are those of other volumes, or in memory.
+  if (['overlay', 'tmpfs'].includes(Options?.['type'] ?? '')) return;
   const user = Number((Labels as Record<string, string> | null)?.[USER_LABEL]);
   if (!(user > 0)) return;
   const program = await readFile(join(DOCKER_DIR, 'empty-volume.mjs'), 'utf8');

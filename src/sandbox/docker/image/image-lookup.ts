@@ -1,45 +1,62 @@
+import { createHash } from 'node:crypto';
 import type Docker from 'dockerode';
 import { HaloError } from '../../../core/failure/errors.ts';
 import { runOneOffSandbox } from '../../one-off-sandbox.ts';
-import { AGENT_HOME, type SandboxEngine } from '../../sandbox.ts';
+import { AGENT_HOME, type ImageFacts, type SandboxEngine } from '../../sandbox.ts';
 import { engineStatus, imageMissing, toDockerError } from '../docker-client.ts';
 
 /** How long an id is cached: an image may be rebuilt while a worker runs. */
 const FRESH_MS = 10_000;
 
-/** Folders that every sandbox covers with its own mounts, so that a VOLUME there has no effect. */
-const COVERED = ['/workspace', '/tmp', '/run', AGENT_HOME];
+/** Folders that every sandbox has in memory, so that a VOLUME there has no effect. */
+const IN_MEMORY = ['/tmp', '/run', AGENT_HOME];
+/** Folders in which a sandbox for commands has a mount. */
+const COVERED = ['/workspace'];
 
-/**
- * Looks up the id of an image name, so that a sandbox starts from exactly the image that was checked. Throws IMAGE_MISSING,
- * and CONFIG_INVALID for an image that declares a VOLUME, because no limit would apply to it.
- */
-export function openImageLookup(docker: Docker): (name: string) => Promise<string> {
-  const known = new Map<string, { at: number; id: Promise<string> }>();
+/** Looks up an image by its name, so that a sandbox starts from exactly the image that was checked. Throws IMAGE_MISSING. */
+export function openImageLookup(docker: Docker): (name: string) => Promise<ImageFacts> {
+  const known = new Map<string, { at: number; image: Promise<ImageFacts> }>();
   return (name) => {
     const found = known.get(name);
-    if (found !== undefined && performance.now() - found.at < FRESH_MS) return found.id;
-    const id = inspectImage(docker, name);
-    known.set(name, { at: performance.now(), id });
+    if (found !== undefined && performance.now() - found.at < FRESH_MS) return found.image;
+    const image = inspectImage(docker, name);
+    known.set(name, { at: performance.now(), image });
     // Do not cache failures: the image may exist on the next try.
-    id.catch(() => known.delete(name));
-    return id;
+    image.catch(() => known.delete(name));
+    return image;
   };
 }
 
-async function inspectImage(docker: Docker, name: string): Promise<string> {
-  const { Id, Config } = await docker
+/** Throws like the function that `openImageLookup` returns. */
+export async function inspectImage(docker: Docker, name: string): Promise<ImageFacts> {
+  const { Id, Config, Os, Architecture, RootFS } = await docker
     .getImage(name)
     .inspect()
     .catch((error: unknown) => {
-      throw engineStatus(error) === 404 ? imageMissing(name) : toDockerError(error, 'look for an image');
+      throw engineStatus(error) === 404 ? imageMissing(name, error) : toDockerError(error, 'look for an image');
     });
-  assertNoVolumes(name, Object.keys(Config.Volumes ?? {}));
-  return Id;
+  const parts = [Os, Architecture, RootFS.Layers ?? [], (Config.Env as string[] | null) ?? []];
+  return {
+    id: Id,
+    content: createHash('sha256').update(JSON.stringify(parts)).digest('hex'),
+    entrypoint: wordsOf(Config.Entrypoint),
+    command: wordsOf(Config.Cmd),
+    user: Config.User ?? '',
+    workdir: Config.WorkingDir ?? '',
+    volumes: Object.keys(Config.Volumes ?? {})
+      .map((path) => path.replace(/(?<=.)\/+$/, ''))
+      .filter((path) => !IN_MEMORY.includes(path)),
+    stopSignal: (Config as { StopSignal?: string }).StopSignal ?? 'SIGTERM',
+  };
 }
 
-function assertNoVolumes(name: string, volumes: string[]): void {
-  const uncovered = volumes.filter((path) => !COVERED.includes(path.replace(/(?<!\/)\/+$/, '')));
+function wordsOf(words: string | string[] | null | undefined): string[] {
+  return typeof words === 'string' ? [words] : (words ?? []);
+}
+
+/** Throws CONFIG_INVALID for an image with a VOLUME that is not among the mounted folders, because no limit would apply to it. */
+export function assertNoVolumes(name: string, { volumes }: ImageFacts, mounted: readonly string[] = []): void {
+  const uncovered = volumes.filter((path) => ![...COVERED, ...mounted].includes(path));
   if (uncovered.length === 0) return;
   throw new HaloError('CONFIG_INVALID', `The image ${JSON.stringify(name)} declares VOLUME ${uncovered.join(', ')}.`, {
     hint: 'Use an image without VOLUME, or build one from its parent: halo cannot limit the size of such a volume.',

@@ -43,7 +43,7 @@ export async function readSandboxRecipe(): Promise<SandboxRecipe> {
     });
   }
   const sources = (await readdir(SANDBOX_DIR))
-    .filter((name) => /^Dockerfile$|\.[ch]$|-settings\.json$/.test(name))
+    .filter((name) => /^Dockerfile$|\.[ch]$|\.mjs$|-settings\.json$/.test(name))
     .sort();
   const texts = await Promise.all(sources.map((name) => readFile(join(SANDBOX_DIR, name), 'utf8')));
   const labels = versionLabels(npm);
@@ -142,7 +142,7 @@ export async function readToolVersion(docker: Docker, program: string): Promise<
     .getImage(HALO_IMAGE)
     .inspect()
     .catch((error: unknown) => {
-      throw engineStatus(error) === 404 ? imageMissing(HALO_IMAGE) : toDockerError(error, 'look for an image');
+      throw engineStatus(error) === 404 ? imageMissing(HALO_IMAGE, error) : toDockerError(error, 'look for an image');
     });
   return (Config.Labels as Record<string, string> | null)?.[`${VERSION_LABEL}.${program}`];
 }

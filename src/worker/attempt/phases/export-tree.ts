@@ -1,9 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Readable, Writable } from 'node:stream';
+import { Writable } from 'node:stream';
+import { HaloError } from '../../../core/failure/errors.ts';
 import { MAX_IGNORED, type IgnoredFile } from '../../../core/noted-files.ts';
 import { describeRepositories } from '../../../git/import/change-policy.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
+import { hasPackEnd } from '../../../git/objects/pack-end.ts';
 import { listFiles } from '../../../git/objects/trees.ts';
 import { tailSink } from '../../../lib/streams.ts';
 import { listSome, shellQuote } from '../../../lib/text.ts';
@@ -11,6 +13,8 @@ import { DOCKER_DIR } from '../../../sandbox/docker/image/image-recipe.ts';
 import type { Mount, Sandbox } from '../../../sandbox/sandbox.ts';
 import { openFileSink } from '../../../store/artifact-store.ts';
 import type { Attempt } from '../open-attempt.ts';
+import { takeObjects } from '../../workspace/checkout-script.ts';
+import { openCommitSource } from '../../workspace/commit-source.ts';
 import { runInHelper, startHelper } from '../../workspace/helper-sandbox.ts';
 import { CANDIDATE, SNAPSHOT, VIEW, WORKSPACE } from '../../workspace/sandbox-paths.ts';
 import { attemptFailed, assertExited, withCause } from '../attempt-outcome.ts';
@@ -57,49 +61,39 @@ const CANNOT_ADD = 9;
 export function openExporter(attempt: Attempt, work: Workspace, before: Before): Exporter {
   const sandbox = startExporter(attempt, work, before);
   sandbox.catch(() => {}); // observed by the export; this avoids an unhandled rejection
-  return { sandbox, ready: isRecorded(attempt, before) ? sandbox : Promise.resolve() };
-}
-
-/** Without its objects, the exporter cannot compare with a checkout of the commit. */
-function isRecorded({ resources }: Attempt, { commands }: Before): boolean {
-  return commands !== undefined || resources.transport !== 'mount';
+  return { sandbox, ready: before.commands === undefined ? Promise.resolve() : sandbox };
 }
 
 async function startExporter(attempt: Attempt, work: Workspace, before: Before): Promise<Sandbox> {
   const { commit, commands } = before;
   const { base } = attempt.inputs;
-  const isMounted = attempt.resources.transport === 'mount';
   const { layer } = attempt;
-  const [sandbox, program, entries, reports] = await Promise.all([
+  const [sandbox, program, reports] = await Promise.all([
     startHelper(attempt, {
       phase: 'export',
       volume: work.volume,
       readOnly: true,
       repositories: true,
       workdir: '/tmp',
-      env: {
-        GIT_DIR: EXPORT_REPOSITORY,
-        GIT_WORK_TREE: WORKSPACE,
-        FROM: commit,
-        BASE: base,
-        VIEW: isMounted ? VIEW : '',
-      },
+      env: { GIT_DIR: EXPORT_REPOSITORY, GIT_WORK_TREE: WORKSPACE, FROM: commit, BASE: base },
       ...(layer === undefined ? {} : { mounts: [mountSnapshot(layer.volume)] }),
     }),
     readFile(join(DOCKER_DIR, PROGRAM), 'utf8'),
-    isMounted ? undefined : listEntries(attempt, commit),
     findNewReports(attempt),
   ]);
   await commands;
+  const source = await openCommitSource(attempt, { commit, sources: commit === base ? [VIEW] : [VIEW, CANDIDATE] });
   const script = [
     'set -e',
     `printf %s ${shellQuote(program)} > /tmp/${PROGRAM}`,
     `. /tmp/${PROGRAM}`,
-    `open_repository ${formatOf(base)} ${entries?.length ?? 0} ${objectsOf(commit === base ? [VIEW] : [VIEW, CANDIDATE])}`,
+    `open_repository ${formatOf(base)}`,
+    ...takeObjects(source, EXPORT_REPOSITORY),
+    'read_entries',
     ...reports.map((path) => `echo ${shellQuote(`/${path}`)} >> ${EXPORT_REPOSITORY}/info/exclude`),
-    ...(isRecorded(attempt, before) ? ['record_or_complain'] : []),
+    ...(commands === undefined ? [] : ['record_or_complain']),
   ];
-  const complaint = (await sandbox.prepare(script.join('\n'), entries && Readable.from([entries]))).trim();
+  const complaint = (await sandbox.prepare(script.join('\n'), source.stdin)).trim();
   if (complaint === '') return sandbox;
   const why = `after setup, the workspace cannot be read: ${firstError(complaint)}`;
   throw withCause('setup-failed', attemptFailed('GATE_FAILED', why, complaint));
@@ -111,10 +105,6 @@ function mountSnapshot(source: string): Mount {
 
 function formatOf(commit: string): string {
   return commit.length === 64 ? 'sha256' : 'sha1';
-}
-
-function objectsOf(repositories: readonly string[]): string {
-  return repositories.map((dir) => `${dir}/objects`).join(' ');
 }
 
 /** Exports what the agent changed, as a tree and a pack. */
@@ -145,6 +135,11 @@ export async function readWorkspace(attempt: Attempt, exporter: Exporter): Promi
     const why = firstError(stderr.text());
     throw attemptFailed('POLICY_VIOLATION', `the workspace cannot be exported: ${why}`, stderr.text());
   }
+  // The engine's exit code comes on another connection.
+  if (!(await hasPackEnd(packFile, attempt.inputs.base.length)))
+    throw new HaloError('DOCKER_FAILED', 'The change of the story was cut off on its way from the engine.', {
+      hint: 'Check the connection to the engine.',
+    });
   return { tree: word, packFile, ignored: toIgnoredFiles(fields) };
 }
 
@@ -184,14 +179,6 @@ async function findNewReports({ config, inputs, resources, signal }: Attempt): P
   const base = { gitDir: resources.mirrorDir, commit: inputs.base, signal };
   const known = await listFiles(base, ({ path }) => reports.includes(path));
   return reports.filter((report) => !known.some(({ path }) => path === report));
-}
-
-/** The entries of a commit, as `git update-index -z --index-info` reads them. */
-async function listEntries({ inputs, resources, signal }: Attempt, commit: string): Promise<Buffer> {
-  const { mirrorDir, candidateDir } = resources;
-  const gitDir = commit === inputs.base ? mirrorDir : candidateDir;
-  const files = await listFiles({ gitDir, commit, signal }, () => true);
-  return Buffer.from(files.map(({ mode, id, path }) => `${mode} ${id}\t${path}\0`).join(''));
 }
 
 const MAX_HEAD_LENGTH = 100;

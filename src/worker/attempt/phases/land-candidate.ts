@@ -7,7 +7,7 @@ import { mergeOnto } from '../../../git/land/merge-commits.ts';
 import { writeProofNote } from '../../proof/proof-files.ts';
 import { runRef } from '../../repository/host-repository.ts';
 import { recoverOthers } from '../../run/recover-landed.ts';
-import { shareLayer } from '../../snapshot/open-layer.ts';
+import { shareLayers } from '../../snapshot/open-layer.ts';
 import { assertCurrent } from '../attempt-journal.ts';
 import { AttemptEnded, storyEnded, type AttemptOutcome } from '../attempt-outcome.ts';
 import type { Attempt, SnapshotLayer } from '../open-attempt.ts';
@@ -71,7 +71,7 @@ export async function landCandidate(
   });
   // oxlint-disable-next-line typescript/no-misused-promises -- `finally` waits for the promise
   const result = await landed.finally(release);
-  if (result.kind === 'landed') await shareLayer(attempt, layer, commit);
+  if (result.kind === 'landed') await shareLayers(attempt, layer, commit);
   return result;
 }
 

@@ -10,6 +10,7 @@ import { openBaseline, type Baseline } from '../baseline.ts';
 import { openKeptWork } from '../kept-work.ts';
 import { exposeKeptTests, findKeptTests } from '../tests-first/locked-tests.ts';
 import { asTestsAttempt, withTestsGate } from '../tests-first/tests-attempt.ts';
+import type { Exporter } from './export-tree.ts';
 
 /** What is done before an attempt begins: for it, and for the next one of its run. */
 export interface WorkAhead {
@@ -29,8 +30,8 @@ export interface AttemptWorkspaces {
   kept: KeptTests | undefined;
   /** The commit that is checked out in it. */
   commit: string;
-  /** Starts, while the agent works, what the gates need. `attempt`: with its locked tests. */
-  startAhead(this: void, attempt: Attempt): StartedAhead;
+  /** Starts, while the agent works, what the gates need. `attempt`: with its locked tests; `exporter`: is needed before. */
+  startAhead(this: void, attempt: Attempt, exporter: Exporter): StartedAhead;
 }
 
 interface StartedAhead {
@@ -60,8 +61,8 @@ export async function prepareWorkspaces(opened: Attempt, prepared?: Workspace): 
   const isAsPrepared = isPlain && prepared?.layerVolume === onSnapshot.layer?.volume;
   const work =
     (isAsPrepared ? prepared : undefined) ?? new Workspace(onSnapshot, 'work', planWorkSteps(onSnapshot, testing));
-  const startAhead = (attempt: Attempt): StartedAhead => {
-    const clean = new Workspace(attempt, 'clean', planCleanSteps(withTestsGate(attempt, attempt.locked)));
+  const startAhead = (attempt: Attempt, { sandbox: after }: Exporter): StartedAhead => {
+    const clean = new Workspace(attempt, 'clean', planCleanSteps(withTestsGate(attempt, attempt.locked)), { after });
     baseline.start();
     return { clean, baseline };
   };

@@ -7,10 +7,11 @@ import { storyOf, type Hint } from '../../../core/run/state.ts';
 import { defined } from '../../../lib/guards.ts';
 import { maskingSink } from '../../../lib/secrets/masker.ts';
 import { tailSink } from '../../../lib/streams.ts';
-import { recordNetwork, wrapWithForwarder } from '../../network/channel.ts';
+import { forwardsOf, recordNetwork, wrapWithForwarder } from '../../network/channel.ts';
 import { answerFormOf, buildStoryPrompt } from '../../story-prompt.ts';
+import type { Forward } from '../../workspace/step-services.ts';
 import type { StartedStep, StepEgress, Workspace } from '../../workspace/workspace.ts';
-import type { AgentMeasurements, Measurements } from '../attempt-outcome.ts';
+import { AttemptEnded, type AgentMeasurements, type Measurements } from '../attempt-outcome.ts';
 import { keepLeftWork } from '../kept-work.ts';
 import type { Attempt } from '../open-attempt.ts';
 import type { Candidate } from '../work.ts';
@@ -18,6 +19,8 @@ import { openActivityBatcher, openRunCollector, type AgentRun } from './collect-
 import { readWorkspace, type Exporter } from './export-tree.ts';
 import { importWork } from './import-candidate.ts';
 import { findGatewayStop, judgeAgentRun, type AgentJudgement } from './judge-agent-run.ts';
+import { readHostLoad } from '../../../lib/host-load.ts';
+import { ignore } from '../../../lib/async.ts';
 import { watchSilence } from './watch-silence.ts';
 
 interface AgentOptions {
@@ -37,9 +40,14 @@ export async function runAgent(
   let measured: AgentMeasurements = { usage: NO_USAGE };
   const running = attempt.journal.phase('agent', async () => {
     const step = await work.takeNext();
-    const following = followAgent(attempt, step).then(({ run, judgement }) => {
+    await step.services?.ready('agent');
+    const following = followAgent(attempt, step).then(async ({ run, judgement }) => {
       measured = { ...measured, output: run.output, denied: run.denied };
-      if (judgement.end !== undefined) throw judgement.end;
+      // A question is an answer, also beside a service that has ended.
+      const { end } = judgement;
+      const asks = end instanceof AttemptEnded && end.outcome.verdict === 'needs_human';
+      if (!attempt.signal.aborted) await step.services?.end({ failed: end !== undefined && !asks });
+      if (end !== undefined) throw end;
       return judgement.answer;
     });
     // oxlint-disable-next-line typescript/no-misused-promises -- `finally` waits for the promise
@@ -70,7 +78,7 @@ export async function runAgent(
 /** Runs the agent, reports its activities, and keeps its output and its answer among the artifacts. */
 async function followAgent(
   attempt: Attempt,
-  { sandbox, egress, outputPipe }: StartedStep,
+  { sandbox, egress, outputPipe, forwards }: StartedStep,
 ): Promise<{ run: AgentRun; judgement: AgentJudgement }> {
   const { config, worker, journal, signal } = attempt;
   const { adapter } = attempt.agent;
@@ -87,7 +95,12 @@ async function followAgent(
   const batcher = openActivityBatcher((activities) =>
     journal.report(...activities.map((activity) => ({ type: 'agent.activity' as const, activity }))),
   );
-  const silence = watchSilence((text) => batcher.add([{ kind: 'warn', text }]));
+  let isHere = false;
+  worker.engine.isHere().then((here) => (isHere = here), ignore);
+  const silence = watchSilence(
+    (text) => batcher.add([{ kind: 'warn', text }]),
+    () => (isHere ? readHostLoad() : undefined),
+  );
   const stdout = worker.store.openRaw(location, (lines) => {
     silence.heard();
     return batcher.add(collector.add(lines));
@@ -95,7 +108,7 @@ async function followAgent(
   const { wallMs, idleMs, outputBytes } = config.limits;
   const exit = await sandbox
     .run({
-      script: agentScript(attempt, egress),
+      script: agentScript(attempt, egress, forwards),
       stdin: prompt,
       stdout,
       stderr: maskingSink(worker.masker, stderr.sink),
@@ -133,15 +146,18 @@ function asResult({ inputs }: Attempt, answer: AgentAnswer): AgentAnswer {
 }
 
 /** A script that writes the agent's files into its in-memory home and starts it, behind the forwarder if it has a channel. */
-function agentScript({ agent, resources }: Attempt, egress: StepEgress | undefined): string {
+function agentScript(
+  { agent, resources }: Attempt,
+  egress: StepEgress | undefined,
+  services: readonly Forward[],
+): string {
   const { files, script } = agent.launch;
   const writes = Object.entries(files).map(([path, content]) => {
     const encoded = Buffer.from(content).toString('base64');
     return `mkdir -p "$(dirname ${path})" && printf %s ${encoded} | base64 -d > ${path}`;
   });
-  if (egress === undefined) return [...writes, script].join('\n');
-  const forwarded = wrapWithForwarder(resources.channel, egress.channel.port, script);
-  return [...writes, egress.script, forwarded].join('\n');
+  const forwards = [...forwardsOf(resources.channel, egress?.channel), ...services];
+  return [...writes, ...(egress === undefined ? [] : [egress.script]), wrapWithForwarder(forwards, script)].join('\n');
 }
 
 /** Records what the gateway metered; the agent's own figures do not count. */
@@ -191,6 +207,7 @@ async function writePrompt(attempt: Attempt): Promise<string> {
     dry: state.dry,
     planning: state.planning,
     testsFirst: testsFirstOf(attempt),
+    services: worker.services.addresses(config, 'agent'),
     ...(await readReviews(attempt)),
     progress: state.stories
       .filter(({ progress }) => progress === 'passed' && !state.dry)

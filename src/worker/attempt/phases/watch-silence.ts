@@ -1,5 +1,4 @@
-import { describeStarving } from '../../../core/host-load.ts';
-import { readHostLoad } from '../../../lib/host-load.ts';
+import { describeStarving, type HostLoad } from '../../../core/host-load.ts';
 
 /** Agents of idle machines are silent for shorter times, except while a model thinks. */
 const EVERY_MS = 120_000;
@@ -11,10 +10,13 @@ interface SilenceWatch {
 }
 
 /**
- * Watches an agent that has just started, and reports once that it prints nothing while this machine is busy: a person
+ * Watches an agent that has just started, and reports once that it prints nothing while its machine is busy: a person
  * would take it for hung.
  */
-export function watchSilence(report: (text: string) => Promise<void>, readLoad = readHostLoad): SilenceWatch {
+export function watchSilence(
+  report: (text: string) => Promise<void>,
+  readLoad: () => HostLoad | undefined,
+): SilenceWatch {
   let silentMs = 0;
   const timer = setInterval(() => {
     silentMs += EVERY_MS;

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { verify } from '../../../../src/api/runs/verify-commit.ts';
+import { verify } from '../../../../src/features/evidence/api/verify-commit.ts';
 import { storyFacts } from '../../../../src/view/facts.ts';
 import { readPatches } from '../../../../src/cli/diff/read-patches.ts';
 import { reviewText } from '../../../../src/cli/output/review-text.ts';
@@ -10,7 +10,7 @@ import { proofText, type Proof } from '../../../../src/core/review/proof.ts';
 import { reviewRun } from '../../../../src/core/review/review.ts';
 import { findStoryFindings } from '../../../../src/core/review/story-findings.ts';
 import type { RunState } from '../../../../src/core/run/state.ts';
-import type { FactCheck } from '../../../../src/worker/proof/compare-proof.ts';
+import type { FactCheck } from '../../../../src/features/evidence/worker/compare-proof.ts';
 import { it as base } from '../../../support/fixtures.ts';
 import { scripted, type TestHalo, type TestStory } from '../../../support/halo/halo.ts';
 import {

@@ -1,0 +1,144 @@
+// acp-client COMMAND
+//
+// Runs COMMAND, an agent of the Agent Client Protocol, for one prompt, which is read from stdin. Prints a JSON line for
+// each update of the session, and at the end one of type "ended" or "error". Exits 0 once the agent has ended its turn,
+// 1 after an error, and with the exit code of an agent that fails before.
+import { spawn } from 'node:child_process';
+import { Readable, Writable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { client, methods, ndJsonStream, PROTOCOL_VERSION } from '@agentclientprotocol/sdk';
+
+const AUTH_REQUIRED = -32000;
+/** Longer texts are not shown anyway. */
+const MAX_TEXT = 16_384;
+/** The last message is the answer. */
+const MAX_MESSAGE = 1_000_000;
+const END_MS = 2_000;
+/** The container is the sandbox: modes in which agents neither ask nor start a sandbox of their own. */
+const UNATTENDED = /^(?:bypassPermissions|(?:agent-)?full-access|yolo)$/;
+const SILENT = ['available_commands_update', 'config_option_update', 'agent_thought_chunk', 'user_message_chunk'];
+
+/** For claude-agent-acp: no settings and servers of the repository, no requests beside the turn. Others ignore it. */
+const SETTINGS = {
+  claudeCode: { options: { settingSources: ['user'], strictMcpConfig: true, promptSuggestions: false } },
+};
+
+const [command] = process.argv.slice(2);
+const { HALO_MODEL: model } = process.env;
+const prompt = await text(process.stdin);
+/** What agents say before is about themselves. */
+let isPrompted = false;
+
+const agent = spawn('/bin/sh', ['-c', command], { stdio: ['pipe', 'pipe', 'inherit'], detached: true });
+const ended = new Promise((resolve) => agent.on('exit', (code, signal) => resolve({ code, signal })));
+// What the agent does not read is not an error; how it ends is.
+agent.stdin.on('error', () => undefined);
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => exit(143));
+
+try {
+  // Something that it has started may keep its output open.
+  const closed = ended.then(() => after(END_MS)).then(() => Promise.reject(new Error('closed')));
+  const { stopReason } = await Promise.race([connection().connectWith(stream(), work), closed]).catch(async (error) => {
+    // An answer with an error has a number; without an answer, the reason is how the agent ended.
+    const end = typeof error.code === 'number' ? undefined : await Promise.race([ended, after(END_MS)]);
+    if (end === undefined) throw error;
+    // What it printed on stderr says why.
+    if (end.code) await exit(end.code);
+    throw new Error(`it ended ${end.signal ? `by ${end.signal}` : 'without an error'} before its turn did`);
+  });
+  print({ type: 'ended', stopReason });
+  agent.stdin.end();
+  await Promise.race([ended, after(END_MS)]);
+  await exit(0);
+} catch (error) {
+  const { message, data } = error;
+  const details = data?.details ?? data?.message;
+  print({ type: 'error', message: typeof details === 'string' ? `${message}: ${details}` : String(message) });
+  await exit(1);
+}
+
+function after(ms) {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+function stream() {
+  return ndJsonStream(Writable.toWeb(agent.stdin), Readable.toWeb(agent.stdout));
+}
+
+function connection() {
+  return client({ name: 'halo' })
+    .onRequest(methods.client.session.requestPermission, ({ params: { options, toolCall } }) => {
+      // Ids differ between agents; kinds do not.
+      const option = ['allow_once', 'allow_always'].flatMap((kind) => options.filter((each) => each.kind === kind))[0];
+      print({ type: 'permission', title: toolCall.title ?? '', kind: option?.kind ?? 'none' });
+      const outcome =
+        option === undefined ? { outcome: 'cancelled' } : { outcome: 'selected', optionId: option.optionId };
+      return { outcome };
+    })
+    .onNotification(methods.client.session.update, ({ params: { update } }) => {
+      if (isPrompted && !SILENT.includes(update.sessionUpdate)) print({ type: 'update', update });
+    });
+}
+
+/** One session with one prompt. */
+async function work(context) {
+  const { agent: ask } = methods;
+  const {
+    protocolVersion,
+    agentInfo,
+    authMethods = [],
+  } = await context.request(ask.initialize, {
+    protocolVersion: PROTOCOL_VERSION,
+    clientInfo: { name: 'halo', version: '1' },
+    clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
+  });
+  if (protocolVersion !== PROTOCOL_VERSION)
+    throw new Error(`it speaks version ${protocolVersion} of the Agent Client Protocol, halo ${PROTOCOL_VERSION}`);
+  print({ type: 'started', name: agentInfo?.name ?? '', version: agentInfo?.version ?? '' });
+  const create = () => context.request(ask.session.new, { cwd: process.cwd(), mcpServers: [], _meta: SETTINGS });
+  const session = await create().catch(async (error) => {
+    const method = authMethods.find(({ id }) => /api.?key/i.test(id));
+    if (error.code !== AUTH_REQUIRED || method === undefined) throw error;
+    await context.request(ask.authenticate, { methodId: method.id });
+    return create();
+  });
+  const { sessionId, modes, configOptions = [] } = session;
+  const mode = modes?.availableModes.find(({ id }) => UNATTENDED.test(id));
+  if (mode !== undefined && mode.id !== modes.currentModeId)
+    await context.request(ask.session.setMode, { sessionId, modeId: mode.id });
+  const choice = configOptions.find(({ category, type }) => category === 'model' && type === 'select');
+  const values = choice?.options.flatMap((each) => each.options ?? [each]).map(({ value }) => value) ?? [];
+  if (model && choice?.currentValue !== model && values.includes(model))
+    await context.request(ask.session.setConfigOption, { sessionId, configId: choice.id, value: model });
+  await new Promise(setImmediate);
+  isPrompted = true;
+  return context.request(ask.session.prompt, { sessionId, prompt: [{ type: 'text', text: prompt }] });
+}
+
+function print(line) {
+  const isMessage = line.update?.sessionUpdate === 'agent_message_chunk';
+  const max = isMessage ? MAX_MESSAGE : MAX_TEXT;
+  const short = (key, value) =>
+    key === '_meta' ? ofTerminal(value) : typeof value === 'string' && value.length > max ? cut(value, max) : value;
+  process.stdout.write(`${JSON.stringify(line, short)}\n`);
+}
+
+/** Some agents say only here what a command printed, and how it ended. */
+function ofTerminal(meta) {
+  const { terminal_output_delta, terminal_exit } = meta ?? {};
+  return terminal_output_delta || terminal_exit ? { terminal_output_delta, terminal_exit } : undefined;
+}
+
+function cut(value, max) {
+  return `${value.slice(0, max / 4)}\n…\n${value.slice((-max / 4) * 3)}`;
+}
+
+/** Ends with the agent and all that it started; what was printed has arrived by then. */
+function exit(code) {
+  try {
+    process.kill(-agent.pid, 'SIGKILL');
+  } catch {
+    // It has ended.
+  }
+  return new Promise(() => process.stdout.write('', () => process.exit(code)));
+}

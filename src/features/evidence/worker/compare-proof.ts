@@ -1,0 +1,82 @@
+import type { Config } from '../../../config/config.ts';
+import { HaloError } from '../../../core/failure/errors.ts';
+import type { Proof } from '../../../core/review/proof.ts';
+import type { WorkerContext } from '../../../worker/worker-context.ts';
+
+/** A fact of a proof, compared with what was found now. */
+export interface FactCheck {
+  what: string;
+  recorded: string;
+  found: string;
+  /** null: informational. */
+  ok: boolean | null;
+}
+
+export function compareFact(what: string, recorded: string, found: string): FactCheck {
+  return { what, recorded, found, ok: recorded === found };
+}
+
+/** The id of a recorded image, if this machine has it. Throws IMAGE_MISSING; `subject` names the owner, `called` the image's name then. */
+export async function resolveImage(
+  { engine }: WorkerContext,
+  image: string,
+  { subject, called }: { subject: string; called: string },
+): Promise<string> {
+  const id = image === '' ? undefined : await engine.imageId(image);
+  if (id !== undefined) return id;
+  throw new HaloError('IMAGE_MISSING', `The image of ${subject}, ${image}, is not on this machine.`, {
+    hint: `Restore that image; its name was ${called}. A rebuilt image is a different one.`,
+  });
+}
+
+/** The settings that a proof is compared with. */
+export interface ReferenceSettings {
+  /** Their source for messages, such as `halo.toml`. */
+  origin: string;
+  config: Config;
+  /** The id of their image; undefined if this machine does not have it. */
+  imageId: string | undefined;
+  /** Why the repository's file is ignored. */
+  fault?: string;
+}
+
+/** Compares the recorded settings that affect the gates with the reference. Returns a row for each difference. */
+export function compareSettings(proof: Proof, { origin, config, imageId, fault }: ReferenceSettings): FactCheck[] {
+  const { network } = config;
+  const pairs: Pair[] = [
+    ['image', proof.image.name, config.image],
+    ['image id', proof.image.id, imageId],
+    ['hosts', list(proof.allow), list(network.allow)],
+    ['registries', list(proof.registries), list(network.registries)],
+    ['reports', list(proof.reports ?? []), list(config.tests.reports)],
+    ...(proof.tests === undefined ? [] : [['tests command', proof.tests.command, config.tests.command] as Pair]),
+    ...pairUp('setup', numbered(proof.setup), numbered(config.setup)),
+    ...pairUp('gate', numbered(proof.gates.map(({ command }) => command)), numbered(config.gates ?? [])),
+    ...pairUp('env', Object.entries(proof.env), Object.entries(config.env)),
+  ];
+  const broken = fault === undefined ? [] : [{ what: 'settings', recorded: '', found: fault, ok: false }];
+  const different = pairs
+    .filter(([, recorded, wanted]) => recorded !== wanted)
+    .map(([what, recorded = 'none', wanted = 'none']) => ({
+      ...{ what, recorded, ok: false },
+      found: `${origin}: ${wanted}`,
+    }));
+  return [...broken, ...different];
+}
+
+/** A setting: recorded and expected value. */
+type Pair = [what: string, recorded: string | undefined, wanted: string | undefined];
+
+function pairUp(what: string, recorded: [string, string][], wanted: [string, string][]): Pair[] {
+  const [then, now] = [new Map(recorded), new Map(wanted)];
+  const names = new Set([...then.keys(), ...now.keys()]);
+  return [...names].map((name) => [`${what} ${name}`, then.get(name), now.get(name)]);
+}
+
+function numbered(commands: readonly string[]): [string, string][] {
+  return commands.map((command, at) => [`${at + 1}`, command]);
+}
+
+function list(names: readonly string[]): string | undefined {
+  return names.length === 0 ? undefined : [...new Set(names)].sort().join(', ');
+}

@@ -1,0 +1,148 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { paramsOf, run, runCommand } from '../support/agents/run-acp-client.ts';
+
+const ENDED = { type: 'ended', stopReason: 'end_turn' };
+
+describe('the client of the Agent Client Protocol', () => {
+  it('sends one prompt to a session in its folder, and prints what the agent says of it', async () => {
+    const done = await run({ says: 'I begin.' });
+    expect(done.code).toBe(0);
+    expect(done.received.methods).toEqual(['initialize', 'session/new', 'session/prompt']);
+    expect(paramsOf(done, 'session/new')).toMatchObject({ cwd: process.cwd(), mcpServers: [] });
+    expect(paramsOf(done, 'session/prompt')).toMatchObject({
+      prompt: [{ type: 'text', text: 'Implement it.\nAll of it.' }],
+    });
+    expect(done.lines[0]).toEqual({ type: 'started', name: 'scripted', version: '1' });
+    expect(done.lines[1]).toMatchObject({ type: 'update', update: { content: { text: 'I begin.' } } });
+    expect(done.lines.at(-1)).toEqual(ENDED);
+    expect(JSON.stringify(done.lines)).not.toContain('about myself');
+  });
+
+  it.each([
+    [[{ optionId: 'x9', name: 'Yes', kind: 'allow_once' }], 'allow_once', { outcome: 'selected', optionId: 'x9' }],
+    [
+      [
+        { optionId: 'no', name: 'No', kind: 'reject_once' },
+        { optionId: 'ever', name: 'Always', kind: 'allow_always' },
+      ],
+      'allow_always',
+      { outcome: 'selected', optionId: 'ever' },
+    ],
+    [[{ optionId: 'allow_once', name: 'Never', kind: 'reject_always' }], 'none', { outcome: 'cancelled' }],
+  ])('answers a request for permission by the kind of its options: %j', async (asks, kind, outcome) => {
+    const done = await run({ asks });
+    expect(done.lines).toContainEqual({ type: 'permission', title: 'git push', kind });
+    expect(done.received.permission).toMatchObject({ result: { outcome } });
+  });
+
+  it.each(['bypassPermissions', 'agent-full-access', 'full-access', 'yolo'])('chooses the mode %s', async (id) => {
+    const modes = {
+      currentModeId: 'ask',
+      availableModes: [
+        { id: 'ask', name: 'Ask' },
+        { id, name: 'Free' },
+      ],
+    };
+    const done = await run({ modes });
+    expect(paramsOf(done, 'session/set_mode')).toEqual({ sessionId: 's', modeId: id });
+  });
+
+  it('leaves an agent in its mode that has no such mode, or is in it', async () => {
+    for (const currentModeId of ['yolo', 'plan']) {
+      const done = await run({ modes: { currentModeId, availableModes: [{ id: currentModeId, name: 'x' }] } });
+      expect(done.received.methods).not.toContain('session/set_mode');
+    }
+  });
+
+  const model = (currentValue: string) => ({
+    configOptions: [
+      {
+        ...{ id: 'm', name: 'Model', category: 'model', type: 'select', currentValue },
+        options: [
+          { value: 'small', name: 'Small' },
+          { value: 'large', name: 'Large' },
+        ],
+      },
+    ],
+  });
+
+  it('chooses the model of the run if the agent offers it', async () => {
+    const done = await run(model('small'), { HALO_MODEL: 'large' });
+    expect(paramsOf(done, 'session/set_config_option')).toMatchObject({ configId: 'm', value: 'large' });
+    for (const name of ['small', 'other'])
+      expect((await run(model('small'), { HALO_MODEL: name })).received.methods).not.toContain(
+        'session/set_config_option',
+      );
+  });
+
+  it('signs in with a key of the environment where the agent asks for that, and by no other method', async () => {
+    const done = await run({
+      methods: [
+        { id: 'oauth', name: 'Browser' },
+        { id: 'gemini-api-key', name: 'Key' },
+      ],
+    });
+    expect(done).toMatchObject({
+      code: 0,
+      received: { methods: expect.arrayContaining(['authenticate']) as string[] },
+    });
+    const refused = await run({ methods: [{ id: 'oauth', name: 'Browser' }] });
+    expect(refused).toMatchObject({ code: 1, lines: [{ type: 'started' }, { type: 'error', message: 'Authentication required' }] }); // prettier-ignore
+  });
+
+  it('reports a turn that ends in another way', async () => {
+    expect((await run({ stopReason: 'refusal' })).lines.at(-1)).toEqual({ type: 'ended', stopReason: 'refusal' });
+  });
+
+  it('reports an agent of another version of the protocol', async () => {
+    const { code, lines } = await run({ version: 7 });
+    expect(code).toBe(1);
+    expect(lines).toEqual([{ type: 'error', message: 'it speaks version 7 of the Agent Client Protocol, halo 1' }]);
+  });
+
+  it.each([
+    ['the exit code of an agent that fails before its turn ends', () => run({ exits: 3 }), 3],
+    ['127 if the shell finds no agent', () => runCommand('no-such-agent --acp'), 127],
+  ])('exits with %s, without an error of its own', async (_what, start, code) => {
+    const { lines, code: exitCode } = await start();
+    expect(exitCode).toBe(code);
+    expect(lines.filter(({ type }) => type === 'error' || type === 'ended')).toEqual([]);
+  });
+
+  it('notices the end of an agent whose server keeps its output open', async () => {
+    const started = performance.now();
+    expect((await run({ exits: 3, leaves: 60 })).code).toBe(3);
+    expect(performance.now() - started).toBeLessThan(45_000);
+  });
+
+  it('reports an agent that ends without an error before its turn does', async () => {
+    expect((await run({ exits: 0 })).lines.at(-1)).toEqual({
+      type: 'error',
+      message: 'it ended without an error before its turn did',
+    });
+  });
+
+  it('cuts long texts of updates, but not messages, of which the last is the answer', async () => {
+    const long = 'x'.repeat(50_000);
+    const { lines } = await run({
+      says: long,
+      runs: { rawOutput: long, _meta: { terminal_exit: { exit_code: 3 }, more: 1 } },
+    });
+    const said = lines.find(({ update }) => (update as { content?: object } | undefined)?.content !== undefined);
+    expect(said).toMatchObject({ update: { content: { text: long } } });
+    const ran = lines.find(({ update }) => (update as { toolCallId?: string } | undefined)?.toolCallId === 'a');
+    const { rawOutput, _meta } = ran?.update as { rawOutput: string; _meta: object };
+    expect(rawOutput.length).toBeLessThan(17_000);
+    expect(rawOutput).toContain('\n…\n');
+    expect(_meta).toEqual({ terminal_exit: { exit_code: 3 } });
+  });
+
+  it('is tested with the version of its library that the image has', () => {
+    const { devDependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+      devDependencies: Record<string, string>;
+    };
+    const image = readFileSync('docker/sandbox/packages.json', 'utf8');
+    expect(image).toContain(`"@agentclientprotocol/sdk@${devDependencies['@agentclientprotocol/sdk']}"`);
+  });
+});

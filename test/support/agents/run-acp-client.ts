@@ -1,0 +1,47 @@
+import { spawn } from 'node:child_process';
+import { text } from 'node:stream/consumers';
+import { shellQuote } from '../../../src/lib/text.ts';
+
+const CLIENT = new URL('../../../docker/sandbox/acp-client.mjs', import.meta.url).pathname;
+const AGENT = new URL('acp-agent.mjs', import.meta.url).pathname;
+
+export interface Run {
+  code: number | null;
+  stdout: string;
+  lines: { type: string; [member: string]: unknown }[];
+  stderr: string;
+  /** What the agent received. */
+  received: { methods: string[]; seen: { method: string; params: Record<string, unknown> }[]; permission: unknown };
+}
+
+/** Runs the client with an agent that does what the scenario says. */
+export async function run(scenario: object, env: Record<string, string> = {}): Promise<Run> {
+  return runCommand([process.execPath, AGENT, JSON.stringify(scenario)].map(shellQuote).join(' '), env);
+}
+
+/** The same for a shell command. */
+export async function runCommand(command: string, env: Record<string, string> = {}): Promise<Run> {
+  const child = spawn(process.execPath, [CLIENT, command], { env: { PATH: process.env.PATH, ...env } });
+  const ended = new Promise<number | null>((resolve) => child.on('exit', resolve));
+  child.stdin.end('Implement it.\nAll of it.');
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  const lines = stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Run['lines'][number]);
+  const said = lines.findLast(({ update }) => (update as { content?: unknown } | undefined)?.content !== undefined);
+  const content = (said?.update as { content: { text: string } } | undefined)?.content.text;
+  const received = content?.startsWith('{') ? (JSON.parse(content) as Run['received']) : undefined;
+  return {
+    code: await ended,
+    stdout,
+    lines,
+    stderr,
+    received: received ?? { methods: [], seen: [], permission: undefined },
+  };
+}
+
+/** The parameters of the request that the agent received. */
+export function paramsOf({ received }: Run, method: string): Record<string, unknown> | undefined {
+  return received.seen.find((each) => each.method === method)?.params;
+}
