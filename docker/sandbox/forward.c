@@ -5,7 +5,8 @@
  * Runs COMMAND while each 127.0.0.1:PORT leads to the unix socket SOCKET. The ports accept before COMMAND starts.
  * With --serve, it is the other way around: each SOCKET leads to the port, on which COMMAND listens. The sockets accept,
  * and "ready" is printed on stdout, as soon as one of the ports accepts and the shell command CHECK exits 0, or if it is
- * empty, as soon as all ports accept. What COMMAND prints goes to stderr. At the end of stdin, COMMAND gets SIGNAL, a number.
+ * empty, as soon as all ports accept. What COMMAND prints goes to stderr; so does how CHECK fails, if it changes, at most
+ * once a second. At the end of stdin, COMMAND gets SIGNAL, a number.
  * Each process has one duty: this one only waits for COMMAND and forwards signals to it, so that exit codes and signals
  * are exact; others move the bytes; one is COMMAND.
  * Exits with COMMAND's code, 128 + signal when it was killed, 127 when it is missing, 126 when it cannot be run,
@@ -14,6 +15,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +30,8 @@
 
 #define MAX_PAIRS 64
 #define CHECK_EVERY_MS 50
+/* Bytes of what a check prints, of which the log has the start. */
+#define CHECK_OUTPUT 512
 
 struct pair {
   const char *port, *socket;
@@ -88,18 +92,61 @@ static int accepts(const char *port) {
   return fd >= 0;
 }
 
-/* Whether the shell command exits 0. */
-static int succeeds(const char *check, const sigset_t *mask) {
+/* The start of what a shell command prints, until it ends. Returns its status. */
+static int run_check(const char *check, const sigset_t *mask, char *said, size_t size) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC)) die("pipe", strerror(errno));
   pid_t pid = fork_helper();
   if (pid == 0) {
     sigprocmask(SIG_SETMASK, mask, NULL);
     let_go_of_streams();
+    dup2(ends[1], STDOUT_FILENO);
+    dup2(ends[1], STDERR_FILENO);
     execl("/bin/sh", "sh", "-c", check, (char *)NULL);
     _exit(127);
   }
+  close(ends[1]);
+  fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  size_t kept = 0;
   int status = -1;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
-  return status == 0;
+  /* What it leaves in the background may hold the pipe. */
+  for (int ended = 0; !ended;) {
+    poll(&(struct pollfd){.fd = ends[0], .events = POLLIN}, 1, CHECK_EVERY_MS);
+    ended = waitpid(pid, &status, WNOHANG) == pid;
+    char bytes[4096];
+    ssize_t n;
+    while ((n = read(ends[0], bytes, sizeof bytes)) > 0) {
+      size_t fits = (size_t)n < size - 1 - kept ? (size_t)n : size - 1 - kept;
+      memcpy(said + kept, bytes, fits);
+      kept += fits;
+      if (ended) break;
+    }
+    if (n == 0 && !ended) ended = waitpid(pid, &status, 0) == pid;
+  }
+  close(ends[0]);
+  while (kept > 0 && said[kept - 1] == '\n') kept--;
+  said[kept] = 0;
+  return status;
+}
+
+/* Whether the shell command exits 0. If not, the log says how it ends and what it prints, whenever that changes. */
+static int succeeds(const char *check, const sigset_t *mask) {
+  static char before[CHECK_OUTPUT];
+  static int status_before = 0;
+  static time_t reported = 0;
+  char said[CHECK_OUTPUT];
+  int status = run_check(check, mask, said, sizeof said);
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  int is_news = status != status_before || strcmp(said, before);
+  if (status == 0 || !is_news || now.tv_sec == reported) return status == 0;
+  int is_killed = WIFSIGNALED(status);
+  int code = is_killed ? WTERMSIG(status) : WEXITSTATUS(status);
+  dprintf(STDERR_FILENO, "the ready check %s %d%s%s\n", is_killed ? "got signal" : "exited", code, *said ? ": " : "", said);
+  strcpy(before, said);
+  status_before = status;
+  reported = now.tv_sec;
+  return 0;
 }
 
 /* A database that still makes its data answers to checks in its container, but at no port. */

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { readFile, rm } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, connect, type AddressInfo, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -254,5 +254,20 @@ describe('forward', () => {
     child.stdin.end();
     expect(await end).toEqual({ code: 143, out: 'ready\n', err: '' });
     expect(await readFile(order, 'utf8')).toBe('listens checked\n');
+  });
+
+  test('says how a check fails, once for each way, whatever it leaves in the background', async () => {
+    const [port, socket, mark] = [await freePort(), join(dir, 'slow.sock'), join(dir, 'mark')];
+    const server = `require('net').createServer((client) => client.on('error', () => {}).end()).listen(${port}, '127.0.0.1')`;
+    const check = `test -e ${mark} && exit 0; sleep 60 & yes no | head -c 300000; exit 7`;
+    const words = ['--serve', check, '15', String(port), socket, '--', process.execPath, '-e', server];
+    const child = spawn(join(dir, 'bin/forward'), words);
+    const end = ended(child);
+    await new Promise((resolve) => child.stderr.once('data', resolve));
+    await writeFile(mark, '');
+    await new Promise((resolve) => child.stdout.once('data', resolve));
+    child.stdin.end();
+    const { err } = await end;
+    expect(err).toBe(`the ready check exited 7: ${'no\n'.repeat(170)}n\n`);
   });
 });

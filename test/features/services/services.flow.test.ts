@@ -104,6 +104,14 @@ describe('a service that fails', () => {
     );
   });
 
+  test('says how its check failed', async ({ halo, repository }) => {
+    const service = keyValueService({ for: ['gates'], ready: 'echo not yet; exit 3', ready_within: '2s' });
+    const { runId } = await halo.run(repository.root, STORY, scripted(`date > now.txt; ${OK}`, ['true'], service));
+    expect(halo.journal(runId)).toContainEqual(
+      expect.objectContaining({ type: 'service.failed', tail: 'it starts\nthe ready check exited 3: not yet\n' }),
+    );
+  });
+
   test('does not replace the question of an agent', async ({ halo, repository }) => {
     const question = `echo '{"status":"needs_human","summary":"Which color?"}'`;
     const { stories } = await halo.run(
