@@ -76,9 +76,12 @@ function renderEnv(
 }
 
 /** A table or a key with its reason; a hint is a comment, which only the # of its lines keep from counting. */
-function renderGuessed({ name, value, why, isHint }: GuessedSetting): string[] {
+function renderGuessed({ name, value, why, isHint, maybe }: GuessedSetting): string[] {
   if (typeof value === 'string') return [`# detected: ${why}`, `${name} = ${JSON.stringify(value)}`];
-  const lines = [`[${name}]`, ...Object.entries(value).map(([key, member]) => `${key} = ${renderValue(member)}`)];
+  const assigned = (members: Record<string, unknown>) =>
+    Object.entries(members).map(([key, member]) => `${key} = ${renderValue(member)}`);
+  const lines = [`[${name}]`, ...assigned(value)];
+  if (maybe !== undefined) lines.push(`# ${maybe.why}:`, ...assigned(maybe.value).map((line) => `# ${line}`));
   return isHint === true
     ? [`# detected: ${why}. If the tests need it, remove the # here:`, ...lines.map((line) => `# ${line}`), '']
     : [`# detected: ${why}`, ...lines, ''];

@@ -250,6 +250,51 @@ describe('the settings of Django', () => {
   });
 });
 
+describe('what fills an empty database is proposed as a comment', () => {
+  const prepareOf = (files: Record<string, string>) =>
+    guess({ '.github/workflows/a.yml': WORKFLOW, ...files }).tables.map(({ maybe }) => maybe?.values);
+  const packages = (...names: string[]) =>
+    JSON.stringify({ devDependencies: Object.fromEntries(names.map((name) => [name, '1'])) });
+
+  test.each<[string, Record<string, string>, Record<string, unknown>]>([
+    [
+      'a script of package.json',
+      { 'package.json': '{"scripts": {"test": "x", "db:migrate": "node migrate.js"}}' },
+      { prepare: ['npm run db:migrate'] },
+    ],
+    [
+      'Prisma',
+      { 'package.json': packages('prisma'), 'prisma/schema.prisma': '' },
+      { prepare: ['npx prisma migrate deploy'], prepare_files: ['prisma/**'] },
+    ],
+    [
+      'Drizzle',
+      { 'package.json': packages('drizzle-kit'), 'drizzle.config.ts': '' },
+      { prepare: ['npx drizzle-kit migrate'], prepare_files: ['drizzle.config.ts', 'drizzle/**'] },
+    ],
+    [
+      'Knex',
+      { 'package.json': packages('knex'), 'knexfile.ts': '' },
+      { prepare: ['npx knex migrate:latest'], prepare_files: ['knexfile.ts', 'migrations/**'] },
+    ],
+    [
+      'Alembic',
+      { 'alembic.ini': '[alembic]\nscript_location = %(here)s/db/alembic\n' },
+      { prepare: ['alembic upgrade head'], prepare_files: ['alembic.ini', 'db/alembic/**'] },
+    ],
+    ['Rails', { 'db/schema.rb': '' }, { prepare: ['bin/rails db:schema:load'], prepare_files: ['db/**'] }],
+  ])('%s', (_name, files, values) => {
+    expect(prepareOf(files)).toEqual([values, undefined]);
+  });
+
+  test.each<[string, Record<string, string>]>([
+    ['no tool', { 'package.json': packages('pg') }],
+    ['a tool without its files', { 'package.json': packages('knex', 'prisma', 'drizzle-kit') }],
+    ['scripts that do something else', { 'package.json': '{"scripts": {"migrate:down": "x", "migrate-docs": "x"}}' }],
+    ['a package.json that is none', { 'package.json': '{"scripts": 5' }],
+  ])('unless there is %s', (_name, files) => expect(prepareOf(files)).toEqual([undefined, undefined]));
+});
+
 test('hostile files lead to nothing', () => {
   const files = {
     'package.json': '{"dependencies": 5}',

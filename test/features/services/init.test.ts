@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { initConfig, type InitProposal } from '../../../src/api/repository/init-config.ts';
 import { readConfig } from '../../../src/api/repository/repo-config.ts';
@@ -61,6 +61,18 @@ describe('halo init', () => {
       ['services.redis', true],
     ]);
     expect(warnings).toEqual([]);
+  });
+
+  test('writes how data could be prepared as a comment, which is right without its #', async () => {
+    const files = { ...PROJECT, '.github/workflows/ci.yml': WORKFLOW, 'prisma/schema.prisma': '' };
+    const manifest = '{"scripts": {"test": "x"}, "dependencies": {"@prisma/client": "6"}}';
+    const { root, text, path } = await init({ ...files, 'package.json': manifest });
+    expect(text).toContain(
+      '# prisma/schema.prisma is there: unless the gates run it, it can run once for all of them:\n# prepare = ',
+    );
+    writeFileSync(path, text.replaceAll('# prepare', 'prepare'));
+    const { config } = await readConfig({ host: hostOf(home), folder: root, profile: undefined, set: [] });
+    expect(config.services.db).toMatchObject({ prepare: ['npx prisma migrate deploy'], prepareFiles: ['prisma/**'] });
   });
 
   test('writes an image that is not allowed here, and how to allow it', async () => {

@@ -38,4 +38,6 @@ export interface GuessedSetting {
   why: string;
   /** Nothing says that commands need it: it is written as a comment. */
   isHint?: true;
+  /** Members that a table may want, written as a comment, and why. */
+  maybe?: { value: Record<string, unknown>; why: string };
 }

@@ -4,6 +4,7 @@ import { isInside, readRegularText } from '../../../lib/fs.ts';
 import { MAX_YAML_BYTES } from '../config/compose/read-yaml.ts';
 import { DATABASE_FILES } from '../config/guess/database-clients.ts';
 import { settingsPaths } from '../config/guess/django.ts';
+import { MIGRATION_FILES } from '../config/guess/migrations.ts';
 import { COMPOSE_FILES, GITLAB_FILE, guessServices } from '../config/guess/guess-services.ts';
 
 const MANIFESTS = [
@@ -33,7 +34,8 @@ export async function guessServicesOf(root: string, workflows: ReadonlyMap<strin
       : undefined;
     if (text !== undefined) files.set(path, text);
   };
-  for (const path of [...COMPOSE_FILES, GITLAB_FILE, ...MANIFESTS, ...DATABASE_FILES]) await read(path);
+  for (const path of [...COMPOSE_FILES, GITLAB_FILE, ...MANIFESTS, ...DATABASE_FILES, ...MIGRATION_FILES])
+    await read(path);
   for (const path of settingsPaths(files.get('manage.py') ?? '')) await read(path);
   const { tables, compose, ...guess } = guessServices({ files, workflows });
   return {
@@ -42,12 +44,13 @@ export async function guessServicesOf(root: string, workflows: ReadonlyMap<strin
       ...(compose === undefined
         ? []
         : [{ name: 'services', value: compose.path, what: compose.names.join(', '), why: `${compose.path} has them` }]),
-      ...tables.map(({ name, values, why, isOff }) => ({
+      ...tables.map(({ name, values, why, isOff, maybe }) => ({
         name: `services.${name}`,
         value: values,
         what: `${name}: ${String(values.image)}`,
         why,
         ...(isOff && { isHint: isOff }),
+        ...(maybe && { maybe: { value: maybe.values, why: maybe.why } }),
       })),
     ],
   };

@@ -2,13 +2,13 @@ import { baseName, portsOf, toServiceName } from '../../core/service.ts';
 import { servicesOfGitlab, servicesOfWorkflow, type FoundService } from './ci-services.ts';
 import { clientsIn, type Kind } from './database-clients.ts';
 import { databaseOf, settingsPaths, type DjangoDatabase } from './django.ts';
+import { migrationsOf } from './migrations.ts';
 import { readCompose } from '../compose/read-compose.ts';
 import { toServices } from '../compose/to-services.ts';
 
 /** Settings that `halo init` proposes for the databases of tests. */
 export interface GuessedServices {
-  /** By name, as in halo.toml; `isOff`: only as a comment, because no file says that tests need it. */
-  tables: { name: string; values: Record<string, unknown>; why: string; isOff?: true }[];
+  tables: GuessedTable[];
   /** A compose file to use instead, and the services in it. */
   compose?: { path: string; names: string[] };
   /** Variables that lead tests to the services, and the files that set them. */
@@ -16,6 +16,17 @@ export interface GuessedServices {
   envFrom: string[];
   /** What is not used, a sentence each. */
   notes: string[];
+}
+
+export interface GuessedTable {
+  /** As in halo.toml. */
+  name: string;
+  values: Record<string, unknown>;
+  why: string;
+  /** Only as a comment, because no file says that tests need it. */
+  isOff?: true;
+  /** Values that it may want, only as a comment, and why. */
+  maybe?: { values: Record<string, unknown>; why: string };
 }
 
 /** What the guess depends on: texts of files, by their path in the repository. */
@@ -62,6 +73,7 @@ export function guessServices({ files, workflows }: ServiceSources): GuessedServ
     addDjango(guess, django);
     known.add(django.kind);
   }
+  addPrepare(guess, files);
   for (const { kind, says } of clientsIn(files)) if (!known.has(kind)) addHint(guess, kind, says);
   return guess;
 }
@@ -170,6 +182,20 @@ function addDjango(guess: GuessedServices, { kind, path, env, variables, host, n
   if (Object.keys(variables).length > 0) guess.envFrom.push(path);
   guess.notes.push(...notes);
 }
+
+/** Only a comment: the gates may fill their database themselves. */
+function addPrepare({ tables }: GuessedServices, files: ReadonlyMap<string, string>): void {
+  const table = tables.find(({ values }) => MIGRATED.includes(kindOf(String(values.image))));
+  const found = migrationsOf(files);
+  if (table === undefined || found === undefined) return;
+  const { command, files: decisive, says } = found;
+  table.maybe = {
+    values: { prepare: [command], ...(decisive !== undefined && { prepare_files: decisive }) },
+    why: `${says}: unless the gates run it, it can run once for all of them`,
+  };
+}
+
+const MIGRATED: (Kind | undefined)[] = ['postgres', 'mysql', 'mariadb'];
 
 const TITLES: Record<Kind, string> = {
   postgres: 'PostgreSQL',
