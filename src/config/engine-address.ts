@@ -40,12 +40,9 @@ export async function readEngineAddress(home: string, engine: ConfiguredEngine):
   const { cert = files.cert, key = files.key } = engine;
   const pinned = engine.ca === undefined ? (await readIfExists(own.fingerprint))?.trim() : undefined;
   const { fingerprint = pinned } = engine;
-  const [ca, client, secret] = await Promise.all([files.ca, cert, key].map((path) => readPem(name, path)));
-  return {
-    name,
-    address,
-    tls: { ca: ca ?? '', cert: client ?? '', key: secret ?? '', ...(fingerprint !== undefined && { fingerprint }) },
-  };
+  // One after the other: an error names the first file that is missing.
+  const tls = { ca: await readPem(name, files.ca), cert: await readPem(name, cert), key: await readPem(name, key) };
+  return { name, address, tls: { ...tls, ...(fingerprint !== undefined && { fingerprint }) } };
 }
 
 const MAX_PEM_BYTES = 64 * 1024;

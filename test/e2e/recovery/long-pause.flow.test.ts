@@ -15,9 +15,9 @@ import { tempDir } from '../../support/temp-dir.ts';
 import { PATIENCE } from '../../support/patience.ts';
 import { enterPeriod, HOUR_MS } from '../../support/period.ts';
 
-/** An agent without output for this time is stopped, so half of it is the longest pause that it waits for. */
-const IDLE = 'limits.idle="4s"';
-const PAUSE_S = 5;
+/** An agent without output for this time is stopped, so half of it is the longest pause that it waits for. On a busy machine it takes seconds to its first request. */
+const IDLE = 'limits.idle="18s"';
+const PAUSE_S = 10;
 const FIVE_HOURS_S = 18_000;
 
 let halo: TestHalo;
