@@ -62,7 +62,8 @@ it(
       expect(texts(going)).toMatch(
         /"phase.started","phase":"agent","story":"B"|"story":"B".*"phase":"agent"|agent.*"B"/,
       );
-      expect(texts(held)).toContain('"held"');
+      // The story waits for approval, and its run for a person.
+      expect(texts(held)).toContain('"run.ended"');
     }, PATIENCE);
 
     const file = join(tempDir('halo-backups'), 'backup.tar.gz');

@@ -105,10 +105,14 @@ describe('a service that fails', () => {
   });
 
   test('says how its check failed', async ({ halo, repository }) => {
-    const service = keyValueService({ for: ['gates'], ready: 'echo not yet; exit 3', ready_within: '2s' });
+    const ready = `echo not yet; test -e /workspace/checked && ${ask('die', '127.0.0.1')}; touch /workspace/checked; exit 3`;
+    const service = keyValueService({ for: ['gates'], ready });
     const { runId } = await halo.run(repository.root, STORY, scripted(`date > now.txt; ${OK}`, ['true'], service));
     expect(halo.journal(runId)).toContainEqual(
-      expect.objectContaining({ type: 'service.failed', tail: 'it starts\nthe ready check exited 3: not yet\n' }),
+      expect.objectContaining({
+        type: 'service.failed',
+        tail: 'it starts\nthe ready check exited 3: not yet\nit was asked to\n',
+      }),
     );
   });
 
