@@ -155,7 +155,7 @@ export async function assertLayersIntact(attempt: Attempt): Promise<void> {
     await journal.report({ type: 'snapshot.refused', phase: 'setup', reason });
     const id = each.record.key.slice(0, 12);
     throw new HaloError('DOCKER_FAILED', `The snapshot ${id} of the repository is damaged: ${reason}.`, {
-      hint: 'halo has removed it; setup runs again. Check the disk of the engine if this happens repeatedly.',
+      hint: 'halo has removed it and makes it again. Check the disk of the engine if this happens repeatedly.',
     });
   }
 }
@@ -186,7 +186,7 @@ export async function findUsable(
   const { record, ...place } = found;
   if ('refused' in record) return worker.now() - Date.parse(record.createdAt) < REFUSED_MS ? 'refused' : undefined;
   if (await worker.engine.hasVolume(record.volume)) return { ...place, record };
-  worker.log.info({ volume: record.volume }, 'the volume of a snapshot is gone; setup runs again');
+  worker.log.info({ volume: record.volume }, 'the volume of a snapshot is gone; it is made again');
   if (isOwn(record, query.engine)) await worker.snapshots.remove(found);
   return undefined;
 }

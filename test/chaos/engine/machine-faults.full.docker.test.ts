@@ -142,8 +142,8 @@ async function survive(fault: EngineFault, { kind, points, machines }: Trial): P
     while (left.size > 0) {
       const before = left.size;
       runs.push(await submit(world, kind, runs.length));
-      // The last failpoints come after the end of the run.
-      for (let quiet = 0; quiet < 3;) {
+      // The last failpoints come after the end of the run, on a busy machine seconds later.
+      for (let quiet = 0; quiet < (left.size > 0 ? 20 : 3);) {
         await untilNext(() => false);
         const name = waiting();
         if (name === undefined) {

@@ -52,6 +52,14 @@ describe('prepare', () => {
     ]);
   });
 
+  test('is copied where the engine has no overlays, and is not changed by what uses it', async ({ halo }) => {
+    const { root } = newRepository({ 'seed.txt': 'first\n' });
+    const use = `${IS_SEEDED} && ${ask('set evil')}`;
+    const settings = scripted(`${use} && date > now.txt; ${OK}`, [use, use], [...SEEDED, 'snapshot.mode="copy"']);
+    const run = await halo.run(root, [{ id: 'A' }], settings);
+    expect([run.stopReason, preparations(halo, run.runId)]).toEqual(['SUCCESS', 1]);
+  });
+
   test('has the workspace after setup, also without snapshots', async ({ halo }) => {
     const { root } = newRepository({ '.gitignore': 'made\n' });
     const service = keyValueService({ prepare: [ask('set $(cat made)')], for: ['gates'] });

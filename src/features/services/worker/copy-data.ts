@@ -25,10 +25,21 @@ export async function copyData(context: SandboxContext, { from, to, service, fol
     from,
     to: resources.volumeName(to),
     target: folder,
-    script: `exec cp -a ${SNAPSHOT}/. ${shellQuote(folder)}/`,
+    script: copyScript(shellQuote(folder)),
     image: service.image,
     user,
     what: `The data of the service ${service.name}`,
   });
   signal.throwIfAborted();
+}
+
+/** Copies into a folder, and its mode and times if the user owns it. The image may have nothing but BusyBox. */
+function copyScript(folder: string): string {
+  return [
+    `if [ -O ${folder} ]; then exec cp -a ${SNAPSHOT}/. ${folder}/; fi`,
+    `cd ${SNAPSHOT}`,
+    'for each in * .[!.]* ..?*; do',
+    `  if [ -e "$each" ] || [ -L "$each" ]; then cp -a "./$each" ${folder}/ || exit 1; fi`,
+    'done',
+  ].join('\n');
 }
