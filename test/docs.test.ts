@@ -79,7 +79,7 @@ describe('every example in the documents is valid', () => {
     if (text.includes('[[repositories]]'))
       return expect(parseBatchFile(page, text).repositories.length).toBeGreaterThan(1);
     const file = parseConfigFile(join(root, page), text);
-    const where = /^\[(?:\[engines\]|fleet|keep|mcp|server|issues|forge\.\w+|notify\.\w+)\]/m.test(text)
+    const where = /^\[(?:\[engines\]|choice|fleet|keep|mcp|server|issues|forge\.\w+|notify\.\w+)\]/m.test(text)
       ? { home: file }
       : { repo: file };
     expect(() => resolveConfig({ ...where, cwd: root })).not.toThrow();

@@ -1,4 +1,5 @@
 import type { ModelApi } from '../core/agent.ts';
+import type { AgentChoice } from '../core/agent-choice.ts';
 import type { AgentOptions } from '../core/agent-options.ts';
 import type { Price } from '../core/price.ts';
 import type { CamelCase } from './camel-case.ts';
@@ -7,8 +8,8 @@ import type { HaloToml, HostTable } from './schema/halo-toml.ts';
 /** All settings: parsed, with defaults, in ms and bytes. Each key says in the schema what it means. */
 export type Settings = CamelCase<HaloToml>;
 
-/** The configuration of a run: its settings, and what follows from several of them. Contains no secrets; frozen. */
-export interface Config extends Omit<Settings, HostTable | 'agents' | 'providers' | 'model' | 'prices'> {
+/** What a run has of an agent. */
+export interface AgentSettings {
   /** The command line of the `command` agent, or of one that speaks the Agent Client Protocol. */
   agentCommand: string | undefined;
   /** The form in which the agent answers, if its program takes no schema. */
@@ -22,6 +23,15 @@ export interface Config extends Omit<Settings, HostTable | 'agents' | 'providers
     /** Includes the API version: `https://api.openai.com/v1`. */
     baseUrl: string;
   };
+}
+
+/** The configuration of a run: its settings, and what follows from several of them. Contains no secrets; frozen. */
+export interface Config
+  extends Omit<Settings, HostTable | 'agents' | 'providers' | 'model' | 'prices' | 'choice'>, AgentSettings {
+  /** The agents, other than `agent`, that its stories may use. */
+  otherAgents: Readonly<Record<string, AgentSettings>>;
+  /** What its PRD chooses for stories, by their ids: only what the run can use. */
+  storyChoices: Readonly<Record<string, AgentChoice>>;
   /** Known prices of the models that may be used. */
   prices: Readonly<Record<string, Price>>;
 }

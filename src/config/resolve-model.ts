@@ -100,7 +100,12 @@ const MAKERS: Record<string, ModelApi> = { 'gpt-': 'openai', 'claude-': 'anthrop
 /** Whether a model is one of another provider than that of `baseUrl`. Other servers may offer models of any maker. */
 export function isForeignModel(name: string, { api, baseUrl }: { api: ModelApi; baseUrl: string }): boolean {
   const [, maker = api] = Object.entries(MAKERS).find(([start]) => name.startsWith(start)) ?? [];
-  return maker !== api && PRESETS[api].base_url === baseUrl;
+  return maker !== api && isPresetUrl({ api, baseUrl });
+}
+
+/** Whether this is the provider's own address, which has no models of others. */
+export function isPresetUrl({ api, baseUrl }: { api: ModelApi; baseUrl: string }): boolean {
+  return PRESETS[api].base_url === baseUrl;
 }
 
 /** True if a setting of the repository would change where a key comes from or goes to. */

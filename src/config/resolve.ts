@@ -1,5 +1,6 @@
 import { HaloError } from '../core/failure/errors.ts';
-import { hasOwnAdapter, type ModelApi } from '../core/agent.ts';
+import { AGENT_IDS, hasOwnAdapter, type ModelApi } from '../core/agent.ts';
+import { effortsOf } from '../core/agent-options.ts';
 import { findModel, knownModels, type ModelCatalog } from '../core/model/catalog.ts';
 import type { Price } from '../core/price.ts';
 import { toCamelCase } from './camel-case.ts';
@@ -10,9 +11,11 @@ import { HaloToml, HOST_TABLES, type HostTable } from './schema/halo-toml.ts';
 import { DEFAULT_ORIGIN, type Setting } from './settings.ts';
 import { toAgentOptions } from './to-agent-options.ts';
 import { applyTrust, findTrustProblems, combineLayers, trustOf } from './trust/trust.ts';
-import { mergeSettings, type ConfigLayer } from './config-layer.ts';
+import { allowing, findForeignChoices } from './choice/allowed-choices.ts';
+import { resolveChoices } from './choice/resolve-choices.ts';
+import { KEY_SOURCES, mergeSettings, type ConfigLayer } from './config-layer.ts';
 import { CONFIG_KEYS, OPEN_TABLES, openMemberOf } from './keys.ts';
-import { modelApiOf, resolveModel } from './resolve-model.ts';
+import { isForeignModel, isPresetUrl, modelApiOf, resolveModel } from './resolve-model.ts';
 
 export interface ResolvedConfig extends Pick<Settings, HostTable> {
   config: Config;
@@ -24,6 +27,8 @@ export interface ResolvedConfig extends Pick<Settings, HostTable> {
   pricesOf: string;
   /** Settings of the repository that do not count, because the request lacks the right that they need. */
   ignored: readonly Setting[];
+  /** Sentences about choices of stories that the run cannot use. */
+  unused: readonly string[];
 }
 
 /** What a step found wrong: one line per problem, and a hint if the usual one does not fit. */
@@ -41,17 +46,26 @@ export function resolveConfig(sources: ConfigSources): ResolvedConfig {
   const loaded = loadLayers(sources);
   assertNone(loaded);
   const trusted = applyTrust(loaded);
-  const merged = mergeLayers(trusted.layers);
-  assertNone(findTrustProblems(trusted, merged));
-  const { settings, api } = merged;
-  const toml = parseSettings(settings);
-  const origins = Object.fromEntries(settings.map(({ key, origin }) => [key, origin]));
-  const all = toCamelCase(HaloToml, toml);
-  const usesPrices = sources.models !== 'unused';
   const models = knownModels(sources.models === 'unused' ? undefined : sources.models);
-  const config = toConfig(all, { toml, api, models });
-  const pricesOf = usesPrices ? models.date : undefined;
-  assertNone(findConflicts(config, { originOf: (key) => origins[key] ?? DEFAULT_ORIGIN, pricesOf }));
+  const own = resolveLayers(trusted.layers, models, (merged) => assertNone(findTrustProblems(trusted, merged)));
+  const { settings, all } = own;
+  const origins = Object.fromEntries(settings.map(({ key, origin }) => [key, origin]));
+  const named = {
+    originOf: (key: string) => origins[key] ?? DEFAULT_ORIGIN,
+    pricesOf: sources.models === 'unused' ? undefined : models.date,
+  };
+  assertNone(findConflicts(own.config, named));
+  assertNone({ problems: findForeignChoices(trusted.layers, { settings, lists: all.choice }) });
+  const { config, problems, unused } = resolveChoices(own.config, {
+    stories: sources.stories ?? [],
+    agents: [...AGENT_IDS, ...Object.keys(all.agents.acp)],
+    isKnown: (model, agent) => isKnownModel(model, agent, { all, models }),
+    isAllowed: allowing(all.choice, trusted.layers),
+    withAgent: (agent) => resolveLayers(withAgent(trusted.layers, agent), models).config,
+    withModel: (config, model) => ({ ...config, ...factsOf(all, [model], models, config) }),
+    conflictsOf: (config) => findConflicts(config, named).problems,
+  });
+  assertNone({ problems });
   return {
     ...pick(all, HOST_TABLES),
     config: deepFreeze(config),
@@ -59,7 +73,46 @@ export function resolveConfig(sources: ConfigSources): ResolvedConfig {
     settings,
     pricesOf: models.date,
     ignored: trusted.ignored,
+    unused,
   };
+}
+
+/** Merges and parses layers. `check` receives the merged settings before they are parsed. */
+function resolveLayers(
+  layers: readonly ConfigLayer[],
+  models: ModelCatalog,
+  check?: (merged: EffectiveSettings) => void,
+): { settings: Setting[]; all: Settings; config: Config } {
+  const merged = mergeLayers(layers);
+  check?.(merged);
+  const { settings, api } = merged;
+  const toml = parseSettings(settings);
+  const all = toCamelCase(HaloToml, toml);
+  return { settings, all, config: toConfig(all, { toml, api, models }) };
+}
+
+/** The layers of a run with another agent: what they say of `[model]` holds for agents with the same model API. */
+function withAgent(layers: readonly ConfigLayer[], agent: string): ConfigLayer[] {
+  const chosen: ConfigLayer = { settings: [{ key: 'agent', value: agent, origin: DEFAULT_ORIGIN }], trusted: true };
+  const before = mergeLayers(layers).api;
+  const { api } = mergeLayers([...layers, chosen]);
+  const effort = mergeSettings(layers).get('model.effort')?.value;
+  const keepsEffort = effortsOf(agent, api).some((each) => each === effort);
+  const isKept = ({ key }: Setting) =>
+    key === 'model.effort' ? keepsEffort : api === before || api === undefined || !OF_PROVIDER.includes(key);
+  return [...layers.map((layer) => ({ ...layer, settings: layer.settings.filter(isKept) })), chosen];
+}
+
+/** The keys of `[model]` that hold for one provider. */
+const OF_PROVIDER = ['name', 'fallback', 'allow', 'base_url', ...KEY_SOURCES, 'keys'].map((part) => `model.${part}`);
+
+/** Whether a model is one that the agent of a configuration can use. */
+function isKnownModel(name: string, config: Config, { all, models }: { all: Settings; models: ModelCatalog }): boolean {
+  const { api, baseUrl, ...model } = config.model;
+  if (api === undefined || isForeignModel(name, { api, baseUrl })) return false;
+  if ([model.name, ...model.fallback, ...model.allow].includes(name) || Object.hasOwn(all.prices, name)) return true;
+  const known = findModel(models, name);
+  return known !== undefined && (known.api === api || !isPresetUrl({ api, baseUrl }));
 }
 
 interface Known {
@@ -71,20 +124,32 @@ interface Known {
 
 /** Adds what follows from several settings. */
 function toConfig(all: Settings, { toml, api, models: catalog }: Known): Config {
-  const { agents, model, ...others } = omit(all, [...HOST_TABLES, 'providers']);
+  const { agents, model, ...others } = omit(all, [...HOST_TABLES, 'providers', 'choice']);
   const acp = agents.acp[all.agent];
   const own = hasOwnAdapter(all.agent) ? agents[all.agent] : { answer: acp?.answer };
   const { name = '', baseUrl = '' } = model;
-  const models = [...new Set([name, ...model.fallback, ...model.allow])];
   return {
     ...others,
     agentCommand: acp?.acp ?? agents.command.run,
     agentAnswer: ('answer' in own ? own.answer : undefined) ?? 'json',
     agentOptions: toAgentOptions(toml),
     model: { ...omit(model, ['effort']), api, name, baseUrl },
-    prices: Object.fromEntries(models.flatMap((each) => pricesOf(all, each, catalog))),
-    rate: pick(all.rate, models),
+    otherAgents: {},
+    storyChoices: {},
+    ...factsOf(all, [name, ...model.fallback, ...model.allow], catalog),
   };
+}
+
+/** Prices and rates of models, added to those of `known`. */
+function factsOf(
+  all: Settings,
+  models: readonly string[],
+  catalog: ModelCatalog,
+  known: Pick<Config, 'prices' | 'rate'> = { prices: {}, rate: {} },
+): Pick<Config, 'prices' | 'rate'> {
+  const names = [...new Set(models)];
+  const prices = Object.fromEntries(names.flatMap((each) => pricesOf(all, each, catalog)));
+  return { prices: { ...known.prices, ...prices }, rate: { ...known.rate, ...pick(all.rate, names) } };
 }
 
 function pricesOf({ prices }: Settings, model: string, catalog: ModelCatalog): [string, Price][] {

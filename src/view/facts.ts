@@ -1,4 +1,5 @@
 import type { RunView } from '../api/operations/runs.ts';
+import { choiceReason, describeChoice } from '../core/agent-choice.ts';
 import { LOCAL_ENGINE, localEngine } from '../core/engine/engine-address.ts';
 import { describeKeyPause } from '../core/failure/model-use.ts';
 import { plainReason } from '../core/failure/plain-reason.ts';
@@ -267,12 +268,18 @@ function commitsText({ state }: Pick<RunView, 'state'>): string {
 function modelRows({ state }: Pick<RunView, 'state'>, now: string): Fact[] {
   if (state.status === 'ended') return [];
   const keys = (state.keyPauses ?? []).filter(({ until }) => until > now);
+  const choices = state.stories.flatMap(({ id, progress, choice }) =>
+    progress !== 'in_progress' || choice === undefined
+      ? []
+      : [`${id} uses ${describeChoice(choice)} (${choiceReason(choice)})`],
+  );
   const others = state.stories.flatMap(({ id, progress, fallback }) =>
     progress !== 'in_progress' || fallback === undefined ? [] : [`${id} uses ${fallback.model}: ${fallback.why}`],
   );
   return [
     ...pauseRow({ state }, now),
     ...keys.flatMap((each) => fact('key', safeLine(describeKeyPause(each, now), MAX_DETAIL_LENGTH))),
+    ...choices.flatMap((text) => fact('model', safeLine(text, MAX_DETAIL_LENGTH))),
     ...others.flatMap((text) => fact('model', safeLine(text, MAX_DETAIL_LENGTH))),
   ];
 }

@@ -15,6 +15,8 @@ describe('defaults', () => {
     expect(resolve({}).config).toEqual({
       agent: 'codex',
       agentCommand: undefined,
+      otherAgents: {},
+      storyChoices: {},
       agentAnswer: 'json',
       agentOptions: {},
       setup: [],

@@ -486,6 +486,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'only answers of the provider to the gateway, and halo’s own count of requests, make a story wait',
   ],
   [
+    'incident agent-choice',
+    'choose an agent or a model that the owner does not allow, or another provider and key, by fields of a PRD, halo.toml or options of a request',
+    '[choice] of the owner is compared with what takes effect; a choice is only agent, model and effort, and keys are the owner’s',
+  ],
+  [
     'incident agent-options',
     'turn off the sandbox, redirect traffic or start programs by settings of the agent’s program in halo.toml',
     'only listed settings are passed on, each of which is checked; halo’s own settings replace them; arguments are quoted',

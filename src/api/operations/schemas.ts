@@ -306,6 +306,13 @@ export const previewSchema = (z: Zod) =>
   z.object({
     story: z.string(),
     agent: z.string(),
+    model: z.string().optional().describe('Absent: the agent has no model route.'),
+    effort: z.string().optional(),
+    price: z
+      .object({ input: z.number(), output: z.number() })
+      .optional()
+      .describe('Of the model, in USD per million tokens. Absent: unknown.'),
+    chosenBy: z.string().optional().describe('What chose agent, model or effort for this story; absent: the settings.'),
     commit: z.string(),
     text: z.string().describe('The prompt.'),
     tokens: z.number().int().describe('An estimate: four bytes each.'),

@@ -1,4 +1,7 @@
 import { agentAdapter } from '../../agents/registry.ts';
+import { chooseAgent, withChoice } from '../../config/choice/choose-agent.ts';
+import type { Config } from '../../config/config.ts';
+import { choiceReason } from '../../core/agent-choice.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { PrdFile, Story } from '../../core/prd/prd.ts';
 import { resolveTestsFirst } from '../../core/prd/tests-first-field.ts';
@@ -8,6 +11,7 @@ import { assertFilledIn } from '../../core/prd/prd-template.ts';
 import { closeSentence } from '../../core/text/did-you-mean.ts';
 import { mirrorPath, updateMirror } from '../../git/mirror/mirror.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
+import { defined } from '../../lib/guards.ts';
 import { listSome } from '../../lib/text.ts';
 import { parsePrd } from '../../prd/parse-prd.ts';
 import { buildStoryPrompt } from '../../worker/story-prompt.ts';
@@ -34,11 +38,18 @@ export async function previewPrompt(
   const story = chooseStory(prd.stories, storyId);
   // Uncommitted changes are not part of a prompt, so they need not be refused.
   const request = { ...options, allowDirty: true };
-  const { repo, config, from, access } = await resolveSubmission(
+  const {
+    repo,
+    config: ofRun,
+    from,
+    access,
+  } = await resolveSubmission(
     { ...context, preflight: undefined },
-    { request, source, prd: file, needsGates: false },
+    { request, source, prd: file, stories: [story], needsGates: false },
   );
   const { home } = context.host;
+  const choice = chooseAgent(ofRun, { story: story.id });
+  const config = withChoice(ofRun, choice);
   const { command = '', files } = config.tests;
   const first = resolveTestsFirst(config.tests.first, story, prd);
   if (isUrl(repo.source)) await updateMirror({ home, name: repo.mirror, from, access, commit: repo.base });
@@ -55,11 +66,22 @@ export async function previewPrompt(
   return {
     story: story.id,
     agent: config.agent,
+    ...chosenModel(config),
+    ...(choice !== undefined && { chosenBy: choiceReason(choice) }),
     commit: repo.base,
     ...(first !== 'off' && { testsFirst: first }),
     ...prompt,
     problems,
     warnings: [...(config.gates === undefined ? [NO_GATES] : []), ...warnings],
+  };
+}
+
+function chosenModel({ model: { api, name }, agentOptions, prices }: Config): Partial<PreviewedPrompt> {
+  const { input, output } = (Object.hasOwn(prices, name) ? prices[name] : undefined) ?? {};
+  const price = input === undefined || output === undefined ? undefined : { input, output };
+  return {
+    ...(api !== undefined && { model: name, ...defined({ price }) }),
+    ...defined({ effort: agentOptions.effort }),
   };
 }
 

@@ -60,6 +60,7 @@ export async function checkRepository(host: Host, query: CheckQuery): Promise<Ch
   const agentless = {
     ...config,
     agent: 'command' as const,
+    otherAgents: {},
     agentCommand: 'true',
     model: { ...config.model, api: undefined },
   };

@@ -1,6 +1,6 @@
 import { HaloError } from '../../core/failure/errors.ts';
 import { assertFilledIn } from '../../core/prd/prd-template.ts';
-import type { Prd } from '../../core/prd/prd.ts';
+import type { Prd, Story } from '../../core/prd/prd.ts';
 import { orderBatch } from '../../core/run/batch.ts';
 import { findCredentials, stripCredentials } from '../../core/text/address-credentials.ts';
 import type { Masker } from '../../lib/secrets/masker.ts';
@@ -44,11 +44,16 @@ export function readBatchMembers({ members: given, ...options }: BatchRequest, m
   return { members: orderBatch(members), options };
 }
 
-/** Whether a run of the PRD has a story to work on. */
-export function hasOpenStory({ stories }: Prd, selected: readonly string[] | undefined): boolean {
-  return stories.some(
+/** The stories that a run of the PRD has to work on. */
+export function openStories({ stories }: Prd, selected: readonly string[] | undefined): Story[] {
+  return stories.filter(
     ({ id, status }) => status !== 'done' && status !== 'skipped' && (selected === undefined || selected.includes(id)),
   );
+}
+
+/** Whether a run of the PRD has a story to work on. */
+export function hasOpenStory(prd: Prd, selected: readonly string[] | undefined): boolean {
+  return openStories(prd, selected).length > 0;
 }
 
 /** Throws USAGE if two members name the same repository. */

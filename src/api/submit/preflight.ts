@@ -1,8 +1,11 @@
 import { access } from 'node:fs/promises';
 import { agentAdapter } from '../../agents/registry.ts';
+import { withChoice } from '../../config/choice/choose-agent.ts';
 import type { Config } from '../../config/config.ts';
 import { readSecret, type Env } from '../../config/environment/host.ts';
 import { HaloError } from '../../core/failure/errors.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import { listSome } from '../../lib/text.ts';
 import { HALO_IMAGE } from '../../sandbox/docker/image/image-recipe.ts';
 import type { SandboxEngine } from '../../sandbox/sandbox.ts';
 import { SERVICES } from '../../worker/joined.ts';
@@ -21,11 +24,29 @@ export async function assertMachineReady(engine: SandboxEngine, env: Env, config
       hint: own ? 'Build it with `halo image build`.' : `Pull or build it, e.g. with \`docker pull ${image}\`.`,
     });
   }
-  const { title } = agentAdapter(config.agent);
-  if (config.model.api !== undefined) await assertModelAvailable(title, env, config.model);
+  for (const agent of [config.agent, ...Object.keys(config.otherAgents)]) {
+    const { model } = withChoice(config, { agent });
+    if (model.api !== undefined) await assertModelAvailable({ agent, user: usersOf(config, agent) }, env, model);
+  }
 }
 
-async function assertModelAvailable(agent: string, env: Env, model: Config['model']): Promise<void> {
+/** What chooses an agent other than that of the run. */
+function usersOf({ agent: ofRun, storyChoices }: Config, agent: string): string {
+  if (agent === ofRun) return '';
+  const stories = Object.keys(storyChoices).filter((id) => storyChoices[id]?.agent === agent);
+  return ` Chosen by: ${listSome(
+    stories.map((id) => `story ${safeLine(id, 100)}`),
+    MAX_NAMED,
+  )}.`;
+}
+
+const MAX_NAMED = 5;
+
+async function assertModelAvailable(
+  { agent, user }: { agent: string; user: string },
+  env: Env,
+  model: Config['model'],
+): Promise<void> {
   if (model.mode === 'replay') {
     const there = await access(model.cassettes ?? '').then(
       () => true,
@@ -40,8 +61,15 @@ async function assertModelAvailable(agent: string, env: Env, model: Config['mode
   const variables = [model, ...model.keys].flatMap(({ keyEnv = [] }) => keyEnv);
   const missing = variables.find((name) => readSecret(env, name) === undefined);
   if (missing === undefined) return;
-  const setting = missing === model.keyEnv ? '[model] key_env' : 'key_env of [[model.keys]]';
-  throw new HaloError('MODEL_KEY_MISSING', `${agent} needs a model, but ${missing} is not set.`, {
-    hint: `Set it with \`export ${missing}=…\` (it never enters a container), or set ${setting} to another variable.`,
-  });
+  const setting =
+    missing === model.keyEnv
+      ? `[${user === '' ? 'model' : `providers.${model.api ?? ''}`}] key_env`
+      : 'key_env of [[model.keys]]';
+  throw new HaloError(
+    'MODEL_KEY_MISSING',
+    `${agentAdapter(agent).title} needs a model, but ${missing} is not set.${user}`,
+    {
+      hint: `Set it with \`export ${missing}=…\` (it never enters a container), or set ${setting} to another variable.`,
+    },
+  );
 }

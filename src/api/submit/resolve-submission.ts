@@ -18,7 +18,7 @@ import { isUrl, mirrorName, parseRemote, type RemoteAccess } from '../../git/rep
 import { findConfigFile, readConfigAt } from '../repository/repo-config.ts';
 import { findGuarded } from './guarded-paths.ts';
 import type { SubmitOptions } from '../operations/schemas.ts';
-import type { PrdFile } from '../../core/prd/prd.ts';
+import type { PrdFile, Story } from '../../core/prd/prd.ts';
 import { findMarkedPrds } from '../../worker/repository/marked-prds.ts';
 import { isOfFolder } from '../../prd/folder/folder-text.ts';
 import { filesOfPrd } from '../../prd/parse-prd.ts';
@@ -50,8 +50,9 @@ export async function resolveSubmission(
     request,
     source,
     prd,
+    stories,
     needsGates = true,
-  }: { request: SubmitOptions; source: string; prd: PrdFile; needsGates?: boolean },
+  }: { request: SubmitOptions; source: string; prd: PrdFile; stories?: readonly Story[]; needsGates?: boolean },
 ): Promise<ResolvedSubmission> {
   const { home } = context.host;
   const own = await readHomeFiles(home);
@@ -69,13 +70,18 @@ export async function resolveSubmission(
       );
   context.assertMayUse?.(inspected.repo.source);
   if (places !== undefined) await assertUnchanged(inspected, places);
-  const { config: resolved, ignored } = resolveConfig({
+  const {
+    config: resolved,
+    ignored,
+    unused,
+  } = resolveConfig({
     ...own,
     repo: inspected.file,
     profile: request.profile,
     env: context.env,
     set: request.set,
     request: remote ? (request.rights ?? []) : undefined,
+    stories,
     cwd: process.cwd(),
   });
   const trusting = request.withoutGates === true && !request.dryRun && (resolved.gates ?? []).length === 0;
@@ -92,6 +98,7 @@ export async function resolveSubmission(
   const warnings = [
     ...(trusting ? [warnOfTrust(inspected.repo.source, config)] : []),
     ...warnOfIgnored(ignored),
+    ...unused,
     ...warnOfNetwork(config),
     ...(inspected.file?.notes ?? []),
     ...inspected.warnings,

@@ -21,7 +21,14 @@ import { requireUsablePrompts } from '../prompts/usable-prompts.ts';
 import { submitOnce } from './idempotent-submit.ts';
 import { resolveSubmission, type ResolvedSubmission } from './resolve-submission.ts';
 import { resolvePrdOwnership, linkRunFiles, type PrdOwnership } from './prd-ownership.ts';
-import { assertNamedOnce, hasOpenStory, readBatchMembers, type CheckedBatch, type Member } from './batch-members.ts';
+import {
+  assertNamedOnce,
+  hasOpenStory,
+  openStories,
+  readBatchMembers,
+  type CheckedBatch,
+  type Member,
+} from './batch-members.ts';
 import { resolveStartingPoint } from './starting-point.ts';
 import { readInTurn } from '../access/read-in-turn.ts';
 import type { SubmitContext } from './submit-context.ts';
@@ -99,7 +106,8 @@ async function findRuns({ store }: SubmitContext, prefixes: readonly string[]): 
 /** Validates the configuration of a member's repository, and what its PRD needs of it. */
 async function planMember(context: SubmitContext, member: Member, options: SubmitOptions): Promise<PlannedMember> {
   const { prd, parsed } = member;
-  const run = await resolveSubmission(context, { request: options, source: member.repo, prd });
+  const stories = options.planning ? [] : openStories(parsed, options.stories);
+  const run = await resolveSubmission(context, { request: options, source: member.repo, prd, stories });
   if (run.config.prd.criteria === 'required') assertCriteria(prd);
   // A run without open stories ends immediately and needs no preflight check.
   if (hasOpenStory(parsed, options.stories)) await context.preflight?.(run.config);

@@ -2,6 +2,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import type { ExplainedLine } from '../../prd/explain-prd.ts';
 import type { Dialect } from '../../prd/dialect.ts';
 import type { Prd, PrdFile, Story } from '../../core/prd/prd.ts';
+import { choiceFieldsOf } from '../../core/prd/choice-fields.ts';
 import { storyText } from '../../core/prd/story-text.ts';
 import { isTestsFirstKey, resolveTestsFirst } from '../../core/prd/tests-first-field.ts';
 import { sortStories } from '../../core/run/story-order.ts';
@@ -193,6 +194,13 @@ function summarizePrd(prd: Prd): string[] {
       stories.flatMap((story) => {
         const mode = resolveTestsFirst('off', story, prd);
         return mode === 'off' ? [] : [`first for ${story.id} (${mode})`];
+      }),
+    ),
+    ...listed(
+      'agents',
+      stories.flatMap((story) => {
+        const chosen = Object.values<string>({ ...choiceFieldsOf(story) });
+        return chosen.length === 0 ? [] : [`${chosen.join(' ')} for ${story.id}`];
       }),
     ),
     ...listed(

@@ -61,14 +61,18 @@ async function showPrompt(given: string | undefined, flags: Flags, cli: Cli): Pr
 
 /** `US-001: 812 tokens (limit 15000)`, and a line for each section. */
 function describePrompt(
-  { story, tokens, maxTokens, sections, testsFirst, warnings }: PreviewedPrompt,
+  { story, tokens, maxTokens, sections, testsFirst, warnings, agent, model, effort, price, chosenBy }: PreviewedPrompt,
   cli: Cli,
 ): string[] {
+  const costs = price === undefined ? '' : `, $${price.input} in and $${price.output} out per million tokens`;
+  const by = chosenBy === undefined ? '' : ` (${chosenBy})`;
+  const chosen = [agent, model, effort && `effort ${effort}`].filter((part) => part !== undefined).join(', ');
   const limit = maxTokens === 0 ? 'no limit' : `limit ${maxTokens}`;
   const width = Math.max(...sections.map((section) => String(section.tokens).length));
   return [
     ...warnings.map((text) => `${cli.paintErr('warn', 'warning:')} ${safeLine(text, 500)}`),
     cli.paintErr('strong', `${safeLine(story)}: ${tokens} tokens (${limit})`),
+    cli.paintErr('quiet', safeLine(`  for ${chosen}${by}${costs}`, 300)),
     ...(testsFirst === undefined
       ? []
       : [cli.paintErr('quiet', `  the prompt for the tests that are written first (${testsFirst})`)]),

@@ -1,3 +1,4 @@
+import { describeChoice, type MadeChoice } from '../../core/agent-choice.ts';
 import { LOCAL_ENGINE, localEngine } from '../../core/engine/engine-address.ts';
 import type { EngineIdentity } from '../../core/engine/engine-identity.ts';
 import { formatUsd } from '../../core/budget.ts';
@@ -77,10 +78,10 @@ function textOf(
           tone: 'warn',
           text: `${safeLine(event.story, 40)} restarted${engineText(event.engine)} because its worker died`,
         };
-      if (event.attempt !== 1 && event.fallback === undefined) return undefined;
+      if (event.attempt !== 1 && (event.choice ?? event.fallback) === undefined) return undefined;
       return {
         tone: 'plain',
-        text: `${safeLine(event.story, 40)} started${engineText(event.engine)}${fallbackText(event.fallback)}`,
+        text: `${safeLine(event.story, 40)} started${engineText(event.engine)}${choiceText(event.choice)}${fallbackText(event.fallback)}`,
       };
     default: {
       if (!eventIs(event, 'operator')) return undefined;
@@ -95,6 +96,10 @@ function textOf(
 
 function engineText({ name }: Pick<EngineIdentity, 'name'> = localEngine): string {
   return name === LOCAL_ENGINE ? '' : ` on ${safeLine(name, 64)}`;
+}
+
+function choiceText(choice: MadeChoice | undefined): string {
+  return choice === undefined ? '' : ` with ${safeLine(describeChoice(choice), 120)}`;
 }
 
 function fallbackText(fallback: FallbackModel | undefined): string {

@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
 import type { Right } from '../../core/access/access.ts';
 import { HaloError } from '../../core/failure/errors.ts';
+import type { Story } from '../../core/prd/prd.ts';
 import type { ModelCatalog } from '../../core/model/catalog.ts';
 import { truncate } from '../../core/text/safe-text.ts';
 import { closeSentence, findClosest } from '../../core/text/did-you-mean.ts';
@@ -112,6 +113,8 @@ export interface ConfigSources {
   set?: string[];
   /** Profile and `-c` options come from a request, with the rights of its sender; absent: from the user who runs halo. */
   request?: RequestRights | undefined;
+  /** The stories of the run, which may choose agents and models. */
+  stories?: readonly Pick<Story, 'id' | 'extra'>[] | undefined;
   /** Absolute folder that relative paths in variables and options are resolved against. */
   cwd: string;
 }

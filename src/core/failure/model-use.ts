@@ -1,3 +1,4 @@
+import type { MadeChoice } from '../agent-choice.ts';
 import { formatElapsed, msBetween } from '../text/format-elapsed.ts';
 
 /** One of several keys of a provider that is not used for a model until a time. */
@@ -21,8 +22,10 @@ export interface FallbackModel {
   why: string;
 }
 
-/** The part of a story's state about its model. */
+/** The part of a story's state about its agent and model. */
 export interface StoryModel {
+  /** What the latest attempt uses, if it is not that of the run. */
+  choice?: MadeChoice;
   /** The latest attempt does not use the first model of the run. */
   fallback?: FallbackModel;
 }

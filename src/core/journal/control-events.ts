@@ -133,7 +133,10 @@ function takeFeedback(story: StoryState, event: ControlEvent & { type: 'feedback
  * Keeps passed stories and skips removed ones; the order is that of the new PRD. What it has as done or left out is so. The
  * others keep their state, which may be the work of a person, unless their text has changed.
  */
-function replan(state: RunState, { by, prd, prdPath, changed }: ControlEvent & { type: 'run.replanned' }): RunState {
+function replan(
+  state: RunState,
+  { by, prd, prdPath, changed, choices }: ControlEvent & { type: 'run.replanned' },
+): RunState {
   const removed = new Map(state.stories.map((story) => [story.id, story]));
   const kept = createStories(prd, state.selected).map((story): StoryState => {
     const known = removed.get(story.id);
@@ -150,7 +153,8 @@ function replan(state: RunState, { by, prd, prdPath, changed }: ControlEvent & {
     isDone(story) ? story : { ...omitOpenWork(story), progress: 'skipped' },
   );
   const replannedBy = [...new Set([...(state.replannedBy ?? []), by])];
-  return { ...state, stories: [...kept, ...skipped], project: prd.project, prdPath, replannedBy };
+  const overrides = choices && { overrides: { ...state.overrides, ...choices } };
+  return { ...state, stories: [...kept, ...skipped], project: prd.project, prdPath, replannedBy, ...overrides };
 }
 
 /** Removes the running phase and any pending approval. */

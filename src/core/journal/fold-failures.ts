@@ -6,9 +6,14 @@ import type { JournalEvent } from './events.ts';
 
 type Of<T extends JournalEvent['type']> = Extract<JournalEvent, { type: T }>;
 
-export function afterStart(story: StoryState, { worker, fallback }: Of<'story.started'>): StoryState {
-  const before = omit(withoutWaiting(story), 'fallback');
-  const started = { ...before, starts: (story.starts ?? 0) + 1, ...(fallback && { fallback }) };
+export function afterStart(story: StoryState, { worker, choice, fallback }: Of<'story.started'>): StoryState {
+  const before = omit(withoutWaiting(story), 'choice', 'fallback');
+  const started = {
+    ...before,
+    starts: (story.starts ?? 0) + 1,
+    ...(choice && { choice }),
+    ...(fallback && { fallback }),
+  };
   return worker === undefined ? started : { ...started, startedBy: worker };
 }
 

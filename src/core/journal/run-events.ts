@@ -32,8 +32,11 @@ export interface RunEvents extends PullEvents {
    * new maximum of attempts per story, if changed.
    */
   'run.reconfigured': { by: string; set: string[]; change: Record<string, unknown>; attempts?: number };
-  /** A user replaced the PRD of the run; `changed` are the ids of existing stories whose text changed. */
-  'run.replanned': { by: string; prd: Prd; prdPath: string; changed: string[] };
+  /**
+   * A user replaced the PRD of the run; `changed` are the ids of existing stories whose text changed, and `choices` the
+   * sections of the configuration with what the new PRD chooses, if that differs.
+   */
+  'run.replanned': { by: string; prd: Prd; prdPath: string; changed: string[]; choices?: Record<string, unknown> };
   /** A user approved or rejected the whole run up to `tip`; the last decision counts. */
   'run.approved': { by: string; tip: string };
   'run.rejected': { by: string; tip: string; reason: string };

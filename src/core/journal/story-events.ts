@@ -1,4 +1,5 @@
 import type { Usage } from '../agent.ts';
+import { choiceReason, describeChoice, type MadeChoice } from '../agent-choice.ts';
 import { LOCAL_ENGINE } from '../engine/engine-address.ts';
 import type { EngineIdentity } from '../engine/engine-identity.ts';
 import { breakerName, resetCommand, type Breaker } from '../failure/breaker.ts';
@@ -32,6 +33,8 @@ export interface StoryEvents {
     queuedMs?: number;
     /** The worker that started it earlier crashed. */
     workerDied?: true;
+    /** Its agent, model or effort, if they are not those of the run. */
+    choice?: MadeChoice;
     fallback?: FallbackModel;
   } & AttemptRef;
   'story.ended': {
@@ -113,11 +116,13 @@ export const STORY_EVENTS: EventRows<StoryEvents> = {
     is: ['changes', 'audited', 'operator'],
     lines: (event) => {
       const again = event.workerDied ? ' again, because its worker died' : '';
+      const { choice } = event;
+      const agent = choice === undefined ? '' : `, with ${safeLine(describeChoice(choice))} (${choiceReason(choice)})`;
       const model = event.fallback === undefined ? '' : `, with the model ${safeLine(event.fallback.model)}`;
       const why = event.fallback === undefined ? '' : `: ${safeLine(event.fallback.why, LINE_LENGTH)}`;
       const { name = LOCAL_ENGINE } = event.engine ?? {};
       const engine = name === LOCAL_ENGINE ? '' : `, on the engine ${safeLine(name)}`;
-      const text = `attempt ${event.attempt}${again}, on ${shortCommit(event.base)}${engine}${model}${why}`;
+      const text = `attempt ${event.attempt}${again}, on ${shortCommit(event.base)}${engine}${agent}${model}${why}`;
       return [{ label: 'story', tone: 'strong', text }];
     },
   },

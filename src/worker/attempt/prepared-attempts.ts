@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { chooseAgent, withChoice } from '../../config/choice/choose-agent.ts';
 import type { Config } from '../../config/config.ts';
 import { resolveTestsFirst } from '../../core/prd/tests-first-field.ts';
 import { planAfterPass } from '../../core/run/plan.ts';
@@ -33,7 +34,10 @@ export class PreparedAttempts {
     this.#worker = worker;
   }
 
-  /** Prepares what follows the attempt of `request` if it passes with a commit, which is in its scratch repository. */
+  /**
+   * Prepares what follows the attempt of `request`, with the configuration of the run, if it passes with a commit, which is in
+   * its scratch repository.
+   */
   prepare(attempt: Attempt, request: AttemptRequest, commit: string): void {
     const { runId } = request;
     if (this.#byRun.has(runId)) return;
@@ -100,11 +104,13 @@ async function prepareNext(
   current: Attempt,
   { request, commit }: { request: AttemptRequest; commit: string },
 ): Promise<Prepared | undefined> {
-  const { runId, prd, config } = request;
+  const { runId, prd } = request;
   const state = await worker.store.readState(runId);
   const planned = planAfterPass(state, request.story.id);
   const story = prd.stories.find(({ id }) => id === planned?.story.id);
-  if (planned === undefined || story === undefined || !isPlain(config)) return undefined;
+  if (planned === undefined || story === undefined) return undefined;
+  const config = withChoice(request.config, chooseAgent(request.config, { story: story.id }));
+  if (!isPlain(config)) return undefined;
   // Of several workers, another one may take the next story.
   if ((await countWorkersFor(worker.home, state)) !== 1) return undefined;
   if (resolveTestsFirst(config.tests.first, story, prd) !== 'off') return undefined;
@@ -114,7 +120,7 @@ async function prepareNext(
   if (needsLayer && (await findLayer(current, checkout)) === undefined) return undefined;
   const [epoch, stop] = [state.epoch + 1, new AbortController()];
   worker.preparedEpochs.set(runId, epoch);
-  const next = { ...request, state, story, number: planned.attempt, epoch, base: commit, signal: stop.signal };
+  const next = { ...request, config, state, story, number: planned.attempt, epoch, base: commit, signal: stop.signal };
   const attempt = await openRunAttempt(worker, next);
   try {
     // Its commit is only in the scratch repository yet: the engine has what it builds on.

@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util';
+import { chooseAgain } from '../../config/choice/resolve-choices.ts';
 import { HaloError, toHaloError } from '../../core/failure/errors.ts';
 import { assertFilledIn } from '../../core/prd/prd-template.ts';
 import type { Prd, PrdFile, Story } from '../../core/prd/prd.ts';
@@ -63,13 +65,18 @@ export async function replanRun(
   if (run.config.prd.criteria === 'required') assertCriteria(file);
   assertTestsCommand(prd, run.config.tests.command, file.path);
   const changes = comparePrds(run.prd, prd);
+  const { storyChoices, unused } = chooseAgain(
+    run.config,
+    prd.stories.filter(({ status }) => status !== 'done' && status !== 'skipped'),
+  );
+  const choices = isDeepStrictEqual(storyChoices, run.config.storyChoices) ? {} : { choices: { storyChoices } };
   const prdPath = given === undefined || given.path === '-' || given.remote ? undefined : given.path;
   const result = await store.transact(runId, async (state) => {
     const landed = await tryRecoverLanded(keeper, { state, config: run.config });
     const replanned: JournalEntry[] = [
       ...landed,
       ...also,
-      { type: 'run.replanned', by, prd, prdPath: prdPath ?? state.prdPath, changed: changes.changed },
+      { type: 'run.replanned', by, prd, prdPath: prdPath ?? state.prdPath, changed: changes.changed, ...choices },
     ];
     // What has landed, or is done or left out in the new PRD, does not start again.
     const again = foldEntries(state, replanned).stories.filter(isRetryable);
@@ -83,7 +90,7 @@ export async function replanRun(
         runId,
         changed: true,
         stories: [...changes.changed, ...changes.added],
-        says: `Resumed with the current PRD: ${textOf(changes)}.`,
+        says: [`Resumed with the current PRD: ${textOf(changes)}.`, ...unused].join(' '),
       },
     };
   });

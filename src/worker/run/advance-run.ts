@@ -1,5 +1,6 @@
 import type { BuildDescription } from '../../agents/adapter.ts';
 import { agentAdapter } from '../../agents/registry.ts';
+import { chooseAgent, withChoice } from '../../config/choice/choose-agent.ts';
 import type { Config } from '../../config/config.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { isAttemptDue, planStory } from '../../core/run/plan.ts';
@@ -65,18 +66,20 @@ export async function advanceRun(
     // Before the attempt, so that no report about it is missed.
     if (state.issues !== undefined) await new IssueReportFiles(worker.home).add(runId);
     if (state.status === 'queued') await startRun(worker, run);
-    if (await isBlockedByBreaker(worker, { state, planned, config: run.config })) return;
-    const chosen = await chooseModel(worker, { state, planned, config: run.config });
+    const choice = chooseAgent(run.config, { story });
+    const config = withChoice(run.config, choice);
+    if (await isBlockedByBreaker(worker, { state, planned, config })) return;
+    const chosen = await chooseModel(worker, { state, planned, config });
     if (chosen === undefined) return;
     if (await worker.isWithdrawn({ state, planned, prd: run.prd })) return;
     const hostGitDir = await hostGitDirOf(worker.home, state.repo);
     if (!state.dry) await assertWritable(hostGitDir);
     const { fallback, ...withModel } = { ...run, ...chosen };
-    const started = await startAttempt(worker, withModel, { ordinal, hostGitDir, queuedMs, fallback });
+    const started = await startAttempt(worker, withModel, { ordinal, hostGitDir, queuedMs, choice, fallback });
     if (started === undefined) return;
     begun(started.epoch);
     await markPrdProgress(worker, run);
-    await attemptUntilStopped(context, { ...withModel, ...started, hostGitDir, signal });
+    await attemptUntilStopped(context, { ...withModel, ...started, hostGitDir, signal }, run.config);
   });
   worker.inBackground(repackMirror(mirrorPath(worker.home, state.repo.mirror)));
   if (fatal === undefined) return continueOrEnd(context, run, { story, engine: worker.engineName });
@@ -90,7 +93,11 @@ function isPaused(state: RunState): boolean {
 }
 
 /** Runs the attempt until it ends or a command in the journal stops it. */
-async function attemptUntilStopped({ worker, ahead }: RunnerContext, request: AttemptRequest): Promise<void> {
+async function attemptUntilStopped(
+  { worker, ahead }: RunnerContext,
+  request: AttemptRequest,
+  ofRun: Config,
+): Promise<void> {
   const { runId, story, epoch } = request;
   const control = watchControl(worker.store, runId, { story: story.id, epoch });
   const engine = worker.engineLoss.signal;
@@ -98,7 +105,10 @@ async function attemptUntilStopped({ worker, ahead }: RunnerContext, request: At
     const signal = AbortSignal.any([request.signal, control.signal, engine]);
     const run = async () => {
       const { attempt, prepared } = await ahead.open({ ...request, signal });
-      await runAttempt(attempt, { prepared, onCandidate: (commit) => ahead.prepare(attempt, request, commit) });
+      await runAttempt(attempt, {
+        prepared,
+        onCandidate: (commit) => ahead.prepare(attempt, { ...request, config: ofRun }, commit),
+      });
     };
     await unlessAborted(run(), { signal: engine, rest: (work) => worker.inBackground(work.catch(ignore)) });
   } catch (error) {

@@ -1,3 +1,4 @@
+import type { MadeChoice } from '../../core/agent-choice.ts';
 import type { Config } from '../../config/config.ts';
 import { findOtherImage, type EngineImages } from '../../core/engine/engine-images.ts';
 import type { EngineIdentity } from '../../core/engine/engine-identity.ts';
@@ -40,8 +41,9 @@ export async function startAttempt(
     ordinal,
     hostGitDir,
     queuedMs,
+    choice,
     fallback,
-  }: { ordinal: number; hostGitDir: string } & Pick<StartFacts, 'queuedMs' | 'fallback'>,
+  }: { ordinal: number; hostGitDir: string } & Pick<StartFacts, 'queuedMs' | 'choice' | 'fallback'>,
 ): Promise<StartedAttempt | undefined> {
   const [image, { name, id }, images] = await Promise.all([
     worker.engine.imageId(config.image),
@@ -70,6 +72,7 @@ export async function startAttempt(
       policies: config,
       now,
       queuedMs,
+      choice,
       fallback,
     });
     switch (decision.kind) {
@@ -123,6 +126,8 @@ export interface StartFacts {
   now: number;
   /** How long its job was ready before it started. */
   queuedMs?: number | undefined;
+  /** Of an agent or a model that are not those of the run. */
+  choice?: MadeChoice | undefined;
   fallback?: FallbackModel | undefined;
 }
 
@@ -144,7 +149,7 @@ export function decideStart(state: RunState, planned: PlannedAttempt, facts: Sta
       base: state.tip,
       worker: facts.self,
       engine: facts.engine,
-      ...defined({ image: facts.image, queuedMs: facts.queuedMs, fallback: facts.fallback }),
+      ...defined({ image: facts.image, queuedMs: facts.queuedMs, choice: facts.choice, fallback: facts.fallback }),
       ...(inProgress && starts > 0 ? { workerDied: true } : {}),
     },
   };

@@ -37,6 +37,10 @@ export interface TestStory {
   title?: string;
   passes?: boolean;
   dependsOn?: string[];
+  agent?: string;
+  model?: string;
+  effort?: string;
+  labels?: string[];
   acceptanceCriteria?: string[];
   testsFirst?: 'on' | 'report' | 'off';
 }
@@ -44,7 +48,8 @@ export interface TestStory {
 /** A PRD of the ralph dialect as a submit request wants it. */
 export function prdOf(stories: TestStory[], more: Record<string, unknown> = {}): SubmitRequest['prd'] {
   const userStories = stories.map(
-    ({ id, title, passes, dependsOn, acceptanceCriteria = ['It works.'], testsFirst }, index) => ({
+    ({ id, title, passes, dependsOn, acceptanceCriteria = ['It works.'], testsFirst, ...fields }, index) => ({
+      ...fields,
       id,
       title: title ?? `Story ${id}`,
       description: '',

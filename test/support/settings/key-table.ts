@@ -186,6 +186,8 @@ export const KEY_TABLE: Record<string, Try[]> = {
   'secrets.added': tighter('"block"', '"report"'),
   'prd.write_back': tighter('false', 'true'),
   // Only the user who runs halo.
+  'choice.agents': never('["claude"]'),
+  'choice.models': never('["gpt-5.5"]'),
   'model.base_url': never('"https://collector.example.com/v1"'),
   'model.key_env': never('"OTHER"'),
   'model.keys': never('[{ key_env = "OTHER" }]'),

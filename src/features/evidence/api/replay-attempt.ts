@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { createFolders } from '../../../lib/fs.ts';
 import { applyDefaults } from '../../../config/apply-defaults.ts';
+import { withChoice } from '../../../config/choice/choose-agent.ts';
 import type { Host } from '../../../config/config.ts';
 import { HaloError } from '../../../core/failure/errors.ts';
 import type { JournalEvent } from '../../../core/journal/events.ts';
@@ -92,7 +93,7 @@ async function readAttempt(
   }
   const { verdict, stopReason, summary } = ended;
   const location = { runId, storyKey: storyOf(state, storyId).key, attempt: ended.attempt };
-  const asked = applyDefaults(record.config);
+  const asked = withChoice(applyDefaults(record.config), started.choice);
   const config = started.fallback === undefined ? asked : withModel(asked, started.fallback.model);
   const phases = events.flatMap((event) =>
     event.type === 'phase.started' && event.seq > started.seq && of(event) ? [event.phase] : [],

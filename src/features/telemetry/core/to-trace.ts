@@ -125,7 +125,7 @@ type ModelUsed = Extract<JournalEvent, { type: 'model.used' }>;
 function attemptSpans(events: readonly JournalEvent[], facts: TraceFacts): OtlpSpan[] {
   const { spanId, end, page } = facts;
   const requests = groupRequests(events);
-  return foldAttempts(events).flatMap(({ story, attempt, starts, phases }) =>
+  return foldAttempts(events).flatMap(({ story, attempt, starts, phases, agent }) =>
     starts.flatMap((start, index) => {
       const name = `${story}#${attempt}@${start.seq}`;
       const parent = spanId(name);
@@ -157,7 +157,7 @@ function attemptSpans(events: readonly JournalEvent[], facts: TraceFacts): OtlpS
       };
       const isOwn = (at: string) => at >= start.at && (next === undefined || at < next);
       const used = (requests.get(`${attempt} ${story}`) ?? []).filter(({ at }) => isOwn(at));
-      const own = { ...facts, parent, name };
+      const own = { ...facts, genAi: genAiOf(facts.genAi, agent?.agent), parent, name };
       const ownPhases = phases.filter(({ from }) => isOwn(from));
       return [span, ...phaseSpans(ownPhases, own), ...modelSpans(used, ownPhases, own)];
     }),
@@ -175,6 +175,12 @@ function groupRequests(events: readonly JournalEvent[]): Map<string, ModelUsed[]
     else group.push(event);
   }
   return groups;
+}
+
+/** The attributes of an attempt with this agent; the provider is only known of the agent of the run. */
+function genAiOf(ofRun: TraceFacts['genAi'], agent: string | undefined): TraceFacts['genAi'] {
+  const { 'gen_ai.agent.name': name } = ofRun;
+  return agent === undefined || agent === name ? ofRun : { 'gen_ai.agent.name': agent };
 }
 
 interface AttemptFacts extends TraceFacts {
