@@ -5,7 +5,7 @@ import { readDeadLetters } from '../../src/queue/dead-letters.ts';
 import { queueOf } from '../../src/queue/job.ts';
 import { openQueue, type StoryQueue } from '../../src/queue/queue.ts';
 import { connectRedis, type RedisLink } from '../../src/queue/redis/connect-redis.ts';
-import { sleep } from '../../src/lib/async.ts';
+import { deferred, sleep } from '../../src/lib/async.ts';
 import { test } from '../support/fixtures.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -167,8 +167,11 @@ test('no more jobs than the limit run concurrently', async () => {
   let now = 0;
   let most = 0;
   let done = 0;
+  const both = deferred<void>();
   await start(async () => {
     most = Math.max(most, ++now);
+    if (now === 2) both.resolve();
+    await both.promise;
     await sleep(20);
     now--;
     done++;
