@@ -10,8 +10,10 @@ export interface AgentChoice {
 /** The choice of an attempt, and what made it. */
 export interface MadeChoice extends AgentChoice {
   agent: string;
-  /** The fields of the story. */
-  by: 'story';
+  /** The fields of the story, or a route. */
+  by: 'story' | 'route';
+  /** Which route, from 1. */
+  route?: number;
 }
 
 /** Describes a choice in a few words, such as `claude, claude-opus-5-5, effort high`. */
@@ -20,9 +22,11 @@ export function describeChoice({ agent, model, effort }: AgentChoice): string {
 }
 
 /** What made a choice, for people. */
-export function choiceReason({ by }: Pick<MadeChoice, 'by'>): string {
+export function choiceReason({ by, route }: Pick<MadeChoice, 'by' | 'route'>): string {
   switch (by) {
     case 'story':
       return 'its fields in the PRD';
+    case 'route':
+      return `route ${route ?? ''}`;
   }
 }

@@ -28,7 +28,10 @@ const resolve = (
 /** Agent, model and effort of the first attempt at the story S1. */
 function chosen(extra: Fields, settings: Parameters<typeof resolve>[1] = {}) {
   const { config, unused } = resolve([story(extra)], settings);
-  const { agent, model, agentOptions } = withChoice(config, chooseAgent(config, { story: 'S1' }));
+  const { agent, model, agentOptions } = withChoice(
+    config,
+    chooseAgent(config, { story: { ...story(extra), acceptance: [] }, attempt: 1 }),
+  );
   return { uses: [agent, model.api && model.name, agentOptions.effort].filter(Boolean).join(' '), unused };
 }
 
@@ -95,7 +98,7 @@ describe('the fields of a story choose', () => {
     ].join('\n');
     const { config } = resolve([story({ agent: 'claude' })], { home });
     expect(config.model).toMatchObject({ keyEnv: 'OPEN_KEY', baseUrl: 'https://open.example/v1' });
-    const { model } = withChoice(config, chooseAgent(config, { story: 'S1' }));
+    const { model } = withChoice(config, chooseAgent(config, { story: { ...story({}), acceptance: [] }, attempt: 1 }));
     expect(model).toMatchObject({ api: 'anthropic', keyEnv: 'OTHER_KEY', baseUrl: 'https://claude.example/v1' });
     expect(config.prices).toMatchObject({ 'claude-sonnet-5-5': { input: 2 }, 'gpt-5.5': {} });
     expect(config.rate).toEqual({ 'claude-sonnet-5-5': { rpm: 3 } });
@@ -172,5 +175,73 @@ test('another PRD chooses among the agents and models that the run has', () => {
   expect(again).toEqual({
     storyChoices: { S1: { agent: 'claude', effort: 'high' }, S3: { model: 'gpt-5.4' } },
     unused: [expect.stringContaining('story S2'), expect.stringContaining('story S4')],
+  });
+});
+
+describe('routes choose', () => {
+  const ROUTES = [
+    '[[route]]\nattempt = 3\nmodel = "gpt-5.4"\neffort = "xhigh"',
+    '[[route]]\nlabel = "UI"\npath = "web/**"\nagent = "claude"\neffort = "max"',
+    '[[route]]\nsize = "xl"\nagent = "gemini"',
+    '[[route]]\npoints = 8\nmodel = "gpt-5.3"',
+    '[[route]]\ncriteria = 3\neffort = "high"',
+  ].join('\n');
+  const route = (extra: Fields, { attempt = 1, criteria = 1 } = {}) => {
+    const { config } = resolve([story(extra)], { repo: ROUTES });
+    const made = chooseAgent(config, {
+      story: { ...story(extra), acceptance: Array.from({ length: criteria }, () => 'x') },
+      attempt,
+    });
+    const { agent, model, agentOptions } = withChoice(config, made);
+    return [agent, model.name, agentOptions.effort, made?.by, made?.route].filter(Boolean).join(' ');
+  };
+
+  test.each<[string, Fields, Parameters<typeof route>[1], string]>([
+    ['nothing if none matches', {}, {}, 'codex gpt-5.5'],
+    ['by attempt', {}, { attempt: 3 }, 'codex gpt-5.4 xhigh route 1'],
+    ['by attempt, first', { size: 'XL' }, { attempt: 4 }, 'codex gpt-5.4 xhigh route 1'],
+    ['by label and path', { labels: ['ui'], files: ['`web/a/b.ts`'] }, {}, 'claude claude-sonnet-5-5 max route 2'],
+    ['only if all conditions hold', { labels: ['ui'], files: ['src/web/a.ts'] }, {}, 'codex gpt-5.5'],
+    ['by labels in one text', { Tags: 'api, UI', path: './web/x' }, {}, 'claude claude-sonnet-5-5 max route 2'],
+    [
+      'by labels of an issue',
+      { labels: [{ name: 'ui', color: 'fff' }], files: 'web/x' },
+      {},
+      'claude claude-sonnet-5-5 max route 2',
+    ],
+    ['by size', { complexity: 'XL' }, {}, 'gemini gemini-2.5-pro route 3'],
+    ['by points', { storyPoints: '13' }, {}, 'codex gpt-5.3 route 4'],
+    ['not by fewer points, or none', { points: 5, estimate: 'two days' }, {}, 'codex gpt-5.5'],
+    ['by the number of criteria', {}, { criteria: 3 }, 'codex gpt-5.5 high route 5'],
+    [
+      'less than the fields of the story',
+      { agent: 'gemini', size: 'xl' },
+      { attempt: 3 },
+      'gemini gemini-2.5-pro story',
+    ],
+    ['what the fields leave open, for the same agent', { effort: 'low' }, { attempt: 3 }, 'codex gpt-5.4 low story'],
+    ['no other agent for the model of a story', { model: 'gpt-5.4', size: 'xl' }, {}, 'codex gpt-5.4 story'],
+    ['an agent without an effort that it lacks', { effort: 'minimal', size: 'xl' }, {}, 'gemini gemini-2.5-pro story'],
+  ])('%s', (_what, extra, how, uses) => {
+    expect(route(extra, how)).toBe(uses);
+  });
+
+  test.each([
+    ['agent = "cluade"', 'route 1: there is no agent "cluade"; did you mean "claude"?'],
+    ['model = "claude-opus-5"', 'route 1: the agent codex cannot use a model "claude-opus-5"'],
+    ['agent = "claude"\neffort = "minimal"', 'route 1 chooses claude: '],
+    ['agent = "command"', 'requires agents.command.run'],
+    ['attempt = 2', 'must choose at least one of agent, model and effort'],
+    ['attempts = 2\nmodel = "x"', 'attempts'],
+  ])('nothing that cannot be used: %s', (text, why) => {
+    expect(() => resolve([], { repo: `[[route]]\n${text}` })).toThrow(why);
+  });
+
+  test('among what [choice] allows, unless the owner has written them', () => {
+    const route = '[[route]]\nattempt = 2\nagent = "claude"\nmodel = "claude-opus-5"\n';
+    const home = '[choice]\nagents = ["codex"]\nmodels = ["gpt-*"]\n';
+    expect(() => resolve([], { home, repo: route })).toThrow(/route: the agent "claude" may not be chosen/);
+    expect(() => resolve([], { home: home.replace('codex', 'claude'), repo: route })).toThrow(/route: the model/);
+    expect(resolve([], { home: `${home}${route}` }).config.otherAgents).toHaveProperty('claude');
   });
 });

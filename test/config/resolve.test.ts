@@ -16,6 +16,7 @@ describe('defaults', () => {
       agent: 'codex',
       agentCommand: undefined,
       otherAgents: {},
+      route: [],
       storyChoices: {},
       agentAnswer: 'json',
       agentOptions: {},

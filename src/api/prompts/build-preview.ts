@@ -48,7 +48,7 @@ export async function previewPrompt(
     { request, source, prd: file, stories: [story], needsGates: false },
   );
   const { home } = context.host;
-  const choice = chooseAgent(ofRun, { story: story.id });
+  const choice = chooseAgent(ofRun, { story, attempt: 1 });
   const config = withChoice(ofRun, choice);
   const { command = '', files } = config.tests;
   const first = resolveTestsFirst(config.tests.first, story, prd);

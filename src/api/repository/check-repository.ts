@@ -61,6 +61,7 @@ export async function checkRepository(host: Host, query: CheckQuery): Promise<Ch
     ...config,
     agent: 'command' as const,
     otherAgents: {},
+    route: [],
     agentCommand: 'true',
     model: { ...config.model, api: undefined },
   };

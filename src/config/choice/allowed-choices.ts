@@ -1,5 +1,6 @@
 import { mergeSettings, type ConfigLayer } from '../config-layer.ts';
 import type { Settings } from '../config.ts';
+import type { Route } from '../schema/choice-table.ts';
 import type { Setting } from '../settings.ts';
 
 type Lists = Settings['choice'];
@@ -13,11 +14,18 @@ export interface Allowing {
 /** What `[choice]` allows; models that the owner's own settings name are always allowed. */
 export function allowing({ agents, models }: Lists, layers: readonly ConfigLayer[]): Allowing {
   const own = mergeSettings(layers.filter(({ trusted }) => trusted));
-  const named = ['model.name', 'model.fallback', 'model.allow'].flatMap((key) => own.get(key)?.value ?? []);
+  const named = [
+    ...['model.name', 'model.fallback', 'model.allow'].flatMap((key) => own.get(key)?.value ?? []),
+    ...routesOf(own.get('route')).flatMap(({ model }) => model ?? []),
+  ];
   return {
     agent: (name) => agents?.includes(name) ?? true,
     model: (name) => named.includes(name) || (models?.some((each) => matches(name, each)) ?? true),
   };
+}
+
+function routesOf(setting: Setting | undefined): readonly Route[] {
+  return (setting?.value ?? []) as Route[];
 }
 
 function matches(name: string, entry: string): boolean {
@@ -45,6 +53,10 @@ export function findForeignChoices(
     ...['model.fallback', 'model.allow'].flatMap((key) =>
       isForeign(key) ? refuse(key, value(key) as string[], 'model') : [],
     ),
+    ...(isForeign('route') ? routesOf(find('route')) : []).flatMap(({ agent = [], model = [] }) => [
+      ...refuse('route', [agent].flat(), 'agent'),
+      ...refuse('route', [model].flat(), 'model'),
+    ]),
   ];
 }
 

@@ -1,17 +1,62 @@
 import type { AgentChoice, MadeChoice } from '../../core/agent-choice.ts';
+import { effortsOf } from '../../core/agent-options.ts';
+import type { Story } from '../../core/prd/prd.ts';
+import { measuresOf } from '../../core/prd/story-measures.ts';
+import { compileGlobs } from '../../lib/glob.ts';
 import { defined } from '../../lib/guards.ts';
 import type { Config } from '../config.ts';
+import type { Route } from '../schema/choice-table.ts';
 
-/** Which agent, model and effort an attempt has; undefined: those of the run. */
-export function chooseAgent(
-  config: Pick<Config, 'agent' | 'storyChoices'>,
-  { story }: { story: string },
-): MadeChoice | undefined {
-  const own = Object.hasOwn(config.storyChoices, story) ? config.storyChoices[story] : undefined;
-  if (own === undefined) return undefined;
-  return { ...own, agent: own.agent ?? config.agent, by: 'story' };
+/** What a choice depends on. */
+export interface ChoosingFor {
+  story: Pick<Story, 'id' | 'extra' | 'acceptance'>;
+  /** Counts from 1. */
+  attempt: number;
 }
 
+/**
+ * Which agent, model and effort an attempt has: what its story says, else the first route that matches; undefined: those of
+ * the run. A model and an effort hold for the agent that they are chosen with.
+ */
+export function chooseAgent(
+  config: Pick<Config, 'agent' | 'model' | 'otherAgents' | 'storyChoices' | 'route'>,
+  { story, attempt }: ChoosingFor,
+): MadeChoice | undefined {
+  const { storyChoices } = config;
+  const own: AgentChoice = Object.hasOwn(storyChoices, story.id) ? (storyChoices[story.id] ?? {}) : {};
+  const matching = matcherOf(story, attempt);
+  const index = config.route.findIndex(matching);
+  const found = config.route[index];
+  const ofRoute = found?.agent ?? config.agent;
+  const agent = own.agent ?? (own.model === undefined ? ofRoute : config.agent);
+  const route = agent === ofRoute ? found : undefined;
+  const { api } = (agent === config.agent ? config : (config.otherAgents[agent] ?? config)).model;
+  const effort = own.effort ?? route?.effort;
+  const made = defined({
+    model: own.model ?? route?.model,
+    effort: effortsOf(agent, api).find((each) => each === effort),
+  });
+  const isOwn = Object.keys(own).length > 0;
+  if (!isOwn && route === undefined) return undefined;
+  return { agent, ...made, ...(isOwn ? { by: 'story' } : { by: 'route', route: index + 1 }) };
+}
+
+/** Whether a route is for an attempt: all of its conditions hold. */
+function matcherOf({ extra, acceptance }: ChoosingFor['story'], attempt: number): (route: Route) => boolean {
+  let read: ReturnType<typeof measuresOf> | undefined;
+  return (route) => {
+    const { labels, paths, sizes, points, criteria } = (read ??= measuresOf({ extra, acceptance }));
+    const { path } = route;
+    return (
+      (route.label === undefined || labels.includes(route.label.toLowerCase())) &&
+      (route.size === undefined || sizes.includes(route.size.toLowerCase())) &&
+      (route.points === undefined || (points !== undefined && points >= route.points)) &&
+      criteria >= (route.criteria ?? 0) &&
+      attempt >= (route.attempt ?? 1) &&
+      (path === undefined || paths.some((each) => compileGlobs([path]).test(each)))
+    );
+  };
+}
 /** The configuration of an attempt with a choice. */
 export function withChoice(config: Config, choice: AgentChoice | undefined): Config {
   if (choice === undefined) return config;

@@ -7,6 +7,7 @@ import { safeLine } from '../../core/text/safe-text.ts';
 import { defined } from '../../lib/guards.ts';
 import { isForeignModel } from '../resolve-model.ts';
 import type { AgentSettings, Config } from '../config.ts';
+import type { Route } from '../schema/choice-table.ts';
 import { refusal, type Allowing } from './allowed-choices.ts';
 import { withChoice } from './choose-agent.ts';
 
@@ -40,6 +41,8 @@ export function resolveChoices(config: Config, choosing: Choosing): Resolved {
   const resolved: Resolved = { config, problems: [], unused: [] };
   const chosen: [id: string, choice: AgentChoice][] = [];
   const checked = new Set<string>();
+  for (const [index, route] of config.route.entries())
+    resolveRoute(resolved, route, { place: `route ${index + 1}`, choosing });
   for (const story of choosing.stories) {
     const choice = resolveStory(resolved, story, choosing);
     if (choice === undefined) continue;
@@ -66,7 +69,7 @@ export function chooseAgain(
     !isForeignModel(name, { api: model.api, baseUrl: model.baseUrl }) &&
     ([model.name, ...model.fallback, ...model.allow].includes(name) || Object.hasOwn(prices, name));
   const { config: chosen, unused } = resolveChoices(
-    { ...config, storyChoices: {} },
+    { ...config, route: [], storyChoices: {} },
     {
       stories,
       agents: [config.agent, ...Object.keys(config.otherAgents)],
@@ -78,6 +81,25 @@ export function chooseAgain(
     },
   );
   return { storyChoices: chosen.storyChoices, unused };
+}
+
+/** Adds what a route needs; unlike the fields of a story, all that it says must be usable. */
+function resolveRoute(
+  resolved: Resolved,
+  { agent: wanted, model, effort }: Route,
+  { place, choosing }: { place: string; choosing: Choosing },
+): void {
+  const { config, problems } = resolved;
+  if (wanted !== undefined && !choosing.agents.includes(wanted)) {
+    problems.push(`${place}: there is no agent ${quote(wanted)}${didYouMean(wanted, choosing.agents)}`);
+    return;
+  }
+  const agent = wanted === config.agent ? undefined : wanted;
+  addAgent(resolved, agent, choosing);
+  const { api, baseUrl } = withChoice(resolved.config, defined({ agent })).model;
+  if (model !== undefined && (api === undefined || isForeignModel(model, { api, baseUrl })))
+    problems.push(`${place}: the agent ${agent ?? config.agent} cannot use a model ${quote(model)}`);
+  else addChoice(resolved, { choice: defined({ agent, model, effort }), place, isOwners: true }, choosing);
 }
 
 /** What a story chooses, if that is of use. */
@@ -127,7 +149,7 @@ function addAgent(resolved: Resolved, agent: string | undefined, { withAgent }: 
 /** Adds what the model of a choice needs, and what is wrong with the choice. */
 function addChoice(
   resolved: Resolved,
-  { choice, place }: { choice: AgentChoice; place: string },
+  { choice, place, isOwners = false }: { choice: AgentChoice; place: string; isOwners?: boolean },
   { withModel, isAllowed, conflictsOf }: Choosing,
 ): void {
   const { agent, model } = choice;
@@ -135,7 +157,7 @@ function addChoice(
   const chosen = withChoice(resolved.config, choice);
   const { api, name } = chosen.model;
   const isChosen = (agent ?? model) !== undefined && api !== undefined;
-  if (isChosen && !isAllowed.model(name)) resolved.problems.push(`${place}: ${refusal('model', name)}`);
+  if (isChosen && !isOwners && !isAllowed.model(name)) resolved.problems.push(`${place}: ${refusal('model', name)}`);
   for (const problem of conflictsOf(chosen)) resolved.problems.push(`${place} chooses ${chosen.agent}: ${problem}`);
 }
 

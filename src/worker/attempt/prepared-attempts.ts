@@ -109,7 +109,7 @@ async function prepareNext(
   const planned = planAfterPass(state, request.story.id);
   const story = prd.stories.find(({ id }) => id === planned?.story.id);
   if (planned === undefined || story === undefined) return undefined;
-  const config = withChoice(request.config, chooseAgent(request.config, { story: story.id }));
+  const config = withChoice(request.config, chooseAgent(request.config, { story, attempt: planned.attempt }));
   if (!isPlain(config)) return undefined;
   // Of several workers, another one may take the next story.
   if ((await countWorkersFor(worker.home, state)) !== 1) return undefined;

@@ -66,7 +66,8 @@ export async function advanceRun(
     // Before the attempt, so that no report about it is missed.
     if (state.issues !== undefined) await new IssueReportFiles(worker.home).add(runId);
     if (state.status === 'queued') await startRun(worker, run);
-    const choice = chooseAgent(run.config, { story });
+    const ofStory = run.prd.stories.find(({ id }) => id === story);
+    const choice = ofStory && chooseAgent(run.config, { story: ofStory, attempt });
     const config = withChoice(run.config, choice);
     if (await isBlockedByBreaker(worker, { state, planned, config })) return;
     const chosen = await chooseModel(worker, { state, planned, config });

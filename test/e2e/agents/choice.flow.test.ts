@@ -2,6 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JournalEvent } from '../../../src/core/journal/events.ts';
 import { modelAt, openModelHalo, type ModelHalo } from '../../support/halo/model-halo.ts';
 import type { Turn } from '../../support/model/model-server.ts';
+import { skipFor } from '../../support/skip.ts';
+import { belowFull } from '../../support/suite/level.ts';
 
 const KEY = 'sk-choice-test-5a0c';
 
@@ -33,19 +35,24 @@ const launched = (events: readonly JournalEvent[]) =>
       : [],
   );
 
-describe('a run whose stories choose', () => {
+describe('a run whose stories choose', skipFor(belowFull()), () => {
   it('uses three agents, each with its own provider, key and price, and says so everywhere', async () => {
     const server = await halo.serve([lane('S3'), lane('S2'), lane('S1')]);
     const repository = halo.newRepository();
     const stories = [
       { id: 'S1', title: 'Write S1' },
       { id: 'S2', title: 'Write S2', agent: 'claude', model: 'claude-haiku-5-5', effort: 'low' },
-      { id: 'S3', title: 'Write S3', agent: 'gemini' },
+      { id: 'S3', title: 'Write S3', labels: ['UI'] },
     ];
-    const state = await halo.run(repository.root, stories, settings(server.url, ['agent=codex', 'model.name=gpt-5.4']));
+    const more = ['agent=codex', 'model.name=gpt-5.4', 'route=[{ label = "ui", agent = "gemini" }]'];
+    const state = await halo.run(repository.root, stories, settings(server.url, more));
     expect(state).toMatchObject({
       stopReason: 'SUCCESS',
-      stories: [{ attempts: 1 }, { choice: { agent: 'claude', by: 'story' } }, { choice: { agent: 'gemini' } }],
+      stories: [
+        { attempts: 1 },
+        { choice: { agent: 'claude', by: 'story' } },
+        { choice: { agent: 'gemini', by: 'route', route: 1 } },
+      ],
     });
     const events = halo.journal(state.runId);
     expect(launched(events)).toEqual([

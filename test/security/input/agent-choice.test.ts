@@ -26,6 +26,8 @@ describe('incident agent-choice: a PRD, a repository or a request chooses agents
     ['an option', { set: ['agent=claude'] }],
     ['an option for a further model', { set: ['model.allow=["gpt-5.4"]'] }],
     ['an agent of its own', { repo: '[agents.codex2]\nacp = "x"', extra: { agent: 'codex2' } }],
+    ['a route of the repository', { repo: '[[route]]\nattempt = 2\nagent = "claude"' }],
+    ['a route of a request', { set: ['route=[{ attempt = 2, model = "gpt-5.4" }]'] }],
     ['lists of its own', { set: ['choice.agents=["claude"]'] }],
   ])('%s cannot choose what the owner does not allow', (_what, asked) => {
     expect(() => ask(asked)).toThrow(/may not be chosen|a request may not set it|cannot be set/);
@@ -42,7 +44,7 @@ describe('incident agent-choice: a PRD, a repository or a request chooses agents
       tools: 'WebFetch',
     };
     const { config } = ask({ extra });
-    const chosen = withChoice(config, chooseAgent(config, { story: 'S1' }));
+    const chosen = withChoice(config, chooseAgent(config, { story: { id: 'S1', extra, acceptance: [] }, attempt: 1 }));
     expect(chosen).toEqual({
       ...config,
       agentOptions: { ...config.agentOptions, effort: 'low' },
