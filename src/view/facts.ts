@@ -1,7 +1,7 @@
 import type { RunView } from '../api/operations/runs.ts';
 import { choiceReason, describeChoice } from '../core/agent-choice.ts';
 import { LOCAL_ENGINE, localEngine } from '../core/engine/engine-address.ts';
-import { describeKeyPause } from '../core/failure/model-use.ts';
+import { describeKeyPause, fallbackName } from '../core/failure/model-use.ts';
 import { plainReason } from '../core/failure/plain-reason.ts';
 import { describeRestored } from '../core/review/restored-paths.ts';
 import { findStoryFindings, type StoryFinding } from '../core/review/story-findings.ts';
@@ -274,7 +274,9 @@ function modelRows({ state }: Pick<RunView, 'state'>, now: string): Fact[] {
       : [`${id} uses ${describeChoice(choice)} (${choiceReason(choice)})`],
   );
   const others = state.stories.flatMap(({ id, progress, fallback }) =>
-    progress !== 'in_progress' || fallback === undefined ? [] : [`${id} uses ${fallback.model}: ${fallback.why}`],
+    progress !== 'in_progress' || fallback === undefined
+      ? []
+      : [`${id} uses ${fallbackName(fallback)}: ${fallback.why}`],
   );
   return [
     ...pauseRow({ state }, now),

@@ -138,6 +138,10 @@ const ROWS: [hazard: string, outcome: string][] = [
     'the data of a service is prepared: the engine or a worker is killed, or the run cancelled',
     'the data is made again, and stories land once; nothing is left',
   ],
+  [
+    'a provider fails during an attempt, and the worker is killed before or after another agent has taken over',
+    'the attempt begins again, without using it up, with an agent that has not failed in it',
+  ],
 ];
 
 export const HAZARDS: readonly Hazard[] = ROWS.map(([hazard, outcome], index) => ({

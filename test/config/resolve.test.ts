@@ -17,6 +17,7 @@ describe('defaults', () => {
       agentCommand: undefined,
       otherAgents: {},
       route: [],
+      fallback: [],
       storyChoices: {},
       agentAnswer: 'json',
       agentOptions: {},

@@ -62,6 +62,7 @@ export async function checkRepository(host: Host, query: CheckQuery): Promise<Ch
     agent: 'command' as const,
     otherAgents: {},
     route: [],
+    fallback: [],
     agentCommand: 'true',
     model: { ...config.model, api: undefined },
   };

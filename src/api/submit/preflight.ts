@@ -31,11 +31,15 @@ export async function assertMachineReady(engine: SandboxEngine, env: Env, config
 }
 
 /** What chooses an agent other than that of the run. */
-function usersOf({ agent: ofRun, storyChoices, route }: Config, agent: string): string {
+function usersOf({ agent: ofRun, storyChoices, route, fallback }: Config, agent: string): string {
   if (agent === ofRun) return '';
   const stories = Object.keys(storyChoices).filter((id) => storyChoices[id]?.agent === agent);
   const routes = route.flatMap((each, index) => (each.agent === agent ? [`route ${index + 1}`] : []));
-  const users = [...routes, ...stories.map((id) => `story ${safeLine(id, 100)}`)];
+  const users = [
+    ...(fallback.includes(agent) ? ['fallback'] : []),
+    ...routes,
+    ...stories.map((id) => `story ${safeLine(id, 100)}`),
+  ];
   return ` Chosen by: ${listSome(users, MAX_NAMED)}.`;
 }
 

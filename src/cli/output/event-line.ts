@@ -3,7 +3,7 @@ import { LOCAL_ENGINE, localEngine } from '../../core/engine/engine-address.ts';
 import type { EngineIdentity } from '../../core/engine/engine-identity.ts';
 import { formatUsd } from '../../core/budget.ts';
 import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
-import type { FallbackModel } from '../../core/failure/model-use.ts';
+import { fallbackName, type FallbackModel } from '../../core/failure/model-use.ts';
 import { eventIs } from '../../core/journal/events.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import { PROGRESS } from '../../core/run/progress.ts';
@@ -103,7 +103,9 @@ function choiceText(choice: MadeChoice | undefined): string {
 }
 
 function fallbackText(fallback: FallbackModel | undefined): string {
-  return fallback === undefined ? '' : ` with ${safeLine(`${fallback.model}: ${fallback.why}`, MAX_TEXT_LENGTH)}`;
+  return fallback === undefined
+    ? ''
+    : ` with ${safeLine(`${fallbackName(fallback)}: ${fallback.why}`, MAX_TEXT_LENGTH)}`;
 }
 
 function costText(costUsd: number | undefined): string[] {

@@ -53,6 +53,7 @@ export function findForeignChoices(
     ...['model.fallback', 'model.allow'].flatMap((key) =>
       isForeign(key) ? refuse(key, value(key) as string[], 'model') : [],
     ),
+    ...(isForeign('fallback') ? refuse('fallback', value('fallback') as string[], 'agent') : []),
     ...(isForeign('route') ? routesOf(find('route')) : []).flatMap(({ agent = [], model = [] }) => [
       ...refuse('route', [agent].flat(), 'agent'),
       ...refuse('route', [model].flat(), 'model'),

@@ -62,11 +62,23 @@ export function withChoice(config: Config, choice: AgentChoice | undefined): Con
   if (choice === undefined) return config;
   const { agent = config.agent, model: name, effort } = choice;
   const other = agent === config.agent ? undefined : config.otherAgents[agent];
-  const base: Config = { ...config, agent, ...other };
+  const { agentCommand, agentAnswer, agentOptions: options, model: own } = config;
+  const before = { [config.agent]: { agentCommand, agentAnswer, agentOptions: options, model: own } };
+  const base: Config =
+    other === undefined ? config : { ...config, agent, ...other, otherAgents: { ...config.otherAgents, ...before } };
   const { model, agentOptions } = base;
   return {
     ...base,
     agentOptions: { ...agentOptions, ...defined({ effort }) },
     model: name === undefined ? model : { ...model, name, fallback: model.fallback.filter((each) => each !== name) },
   };
+}
+
+/**
+ * The configurations with which an attempt may be made, in order: as chosen, and with each agent of `fallback`; without the
+ * agents that it has left because their provider failed, unless it has left all.
+ */
+export function configsInOrder(config: Config, left: readonly string[]): Config[] {
+  const agents = [...new Set([config.agent, ...config.fallback])].filter((agent) => !left.includes(agent));
+  return agents.length === 0 ? [config] : agents.map((agent) => withChoice(config, { agent }));
 }

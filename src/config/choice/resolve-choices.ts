@@ -43,6 +43,7 @@ export function resolveChoices(config: Config, choosing: Choosing): Resolved {
   const checked = new Set<string>();
   for (const [index, route] of config.route.entries())
     resolveRoute(resolved, route, { place: `route ${index + 1}`, choosing });
+  for (const agent of config.fallback) resolveRoute(resolved, { agent }, { place: 'fallback', choosing });
   for (const story of choosing.stories) {
     const choice = resolveStory(resolved, story, choosing);
     if (choice === undefined) continue;
@@ -69,7 +70,7 @@ export function chooseAgain(
     !isForeignModel(name, { api: model.api, baseUrl: model.baseUrl }) &&
     ([model.name, ...model.fallback, ...model.allow].includes(name) || Object.hasOwn(prices, name));
   const { config: chosen, unused } = resolveChoices(
-    { ...config, route: [], storyChoices: {} },
+    { ...config, fallback: [], route: [], storyChoices: {} },
     {
       stories,
       agents: [config.agent, ...Object.keys(config.otherAgents)],

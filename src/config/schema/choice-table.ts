@@ -66,3 +66,14 @@ export const RouteList = key(
   ],
   ANYONE,
 );
+
+/** `fallback`: the agents that continue a story. */
+export const FallbackList = key(
+  z.array(Text, { error: 'must be a list of agents, like ["claude", "codex"]' }),
+  [
+    'list of strings',
+    [],
+    'Agents, in this order, that take over an attempt whose [provider fails](agents.md#another-agent-when-a-provider-fails): quota, outage, or a refused key or account.',
+  ],
+  ANYONE,
+);

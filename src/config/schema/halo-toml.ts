@@ -20,7 +20,7 @@ import {
   wholeNumber,
 } from './values.ts';
 import { AgentsTable } from './agents-table.ts';
-import { ChoiceTable, RouteList } from './choice-table.ts';
+import { ChoiceTable, FallbackList, RouteList } from './choice-table.ts';
 import { AnswersTable, BreakerTable, RetryTable } from './retry-table.ts';
 import { NetworkTable } from './network-table.ts';
 import { PromptTable } from './prompt-table.ts';
@@ -58,6 +58,7 @@ const Tables = z.strictObject({
     ],
     ANYONE,
   ),
+  fallback: FallbackList,
   route: RouteList,
   choice: ChoiceTable,
   agents: AgentsTable,

@@ -15,8 +15,10 @@ export interface KeyPause {
   until: string;
 }
 
-/** The model of an attempt that does not use the first model of its run, because that one has a long pause. */
+/** The model of an attempt that does not use the first model of its run, because that one has a long pause or has failed. */
 export interface FallbackModel {
+  /** Another agent, of `fallback`. */
+  agent?: string;
   model: string;
   /** A sentence. */
   why: string;
@@ -28,6 +30,15 @@ export interface StoryModel {
   choice?: MadeChoice;
   /** The latest attempt does not use the first model of the run. */
   fallback?: FallbackModel;
+  /** The agents that the attempt has left, because their providers failed, and why. */
+  left?: LeftAgent[];
+}
+
+/** An agent that an attempt has left. */
+export interface LeftAgent {
+  agent: string;
+  /** A sentence. */
+  why: string;
 }
 
 /** The part of a run's state about pauses of its models. */
@@ -42,4 +53,9 @@ export interface ModelUse {
 export function describeKeyPause({ model, key, of, source, why, until }: KeyPause, now: string): string {
   const reason = why === 'refused' ? 'the provider refused it' : 'the provider asked for a pause';
   return `key ${key} of ${of} (${source}) is not used for ${model} for ${formatElapsed(msBetween(now, until))}: ${reason}`;
+}
+
+/** Names what an attempt uses instead, such as `claude, claude-sonnet-5-5`. */
+export function fallbackName({ agent, model }: FallbackModel): string {
+  return [agent, model].filter((part) => part !== undefined && part !== '').join(', ');
 }

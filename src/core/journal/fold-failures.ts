@@ -19,7 +19,7 @@ export function afterStart(story: StoryState, { worker, choice, fallback }: Of<'
 
 export function afterEnd(story: StoryState, event: Of<'story.ended'>): StoryState {
   const { attempt, stopReason: reason, summary, conflicts } = event;
-  const ended = { ...omit(withoutWaiting(story), 'waitedMs'), starts: 0 };
+  const ended = { ...omit(withoutWaiting(story), 'waitedMs', 'left'), starts: 0 };
   if (event.verdict !== 'failed') return ended;
   const { class: failureClass, rule, cause, limit } = event.failure;
   // Conflicts are counted separately.
@@ -55,10 +55,15 @@ export function foldFailure(
 
 /** Applies a pause of the model: the attempt has not begun, or begins again. */
 export function postponeStory(story: StoryState, event: Of<'story.postponed'>): StoryState {
-  const { at, why, notBefore, model } = event;
+  const { at, why, notBefore, model, left } = event;
   const waitedMs = (story.waitedMs ?? 0) + msBetween(at, notBefore);
   const begun = story.phase === undefined ? story : withoutStart(story);
-  return { ...omit(begun, 'phase', 'phaseAt', 'attemptAt'), waiting: { ...waitOf(event), why, model }, waitedMs };
+  return {
+    ...omit(begun, 'phase', 'phaseAt', 'attemptAt'),
+    waiting: { ...waitOf(event), why, model },
+    waitedMs,
+    ...(left !== undefined && { left: [...(story.left ?? []), { agent: left, why }] }),
+  };
 }
 
 function waitOf({ at, notBefore }: { at: string; notBefore: string }): { notBefore: string; waitMs: number } {

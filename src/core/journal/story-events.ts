@@ -4,7 +4,7 @@ import { LOCAL_ENGINE } from '../engine/engine-address.ts';
 import type { EngineIdentity } from '../engine/engine-identity.ts';
 import { breakerName, resetCommand, type Breaker } from '../failure/breaker.ts';
 import { retryName, type FailureClass, type RetryRule } from '../failure/failure.ts';
-import type { FallbackModel } from '../failure/model-use.ts';
+import { fallbackName, type FallbackModel } from '../failure/model-use.ts';
 import { isAgentFault, plainReason } from '../failure/plain-reason.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
 import type { IssueStatus } from '../issues/issue-source.ts';
@@ -71,9 +71,16 @@ export interface StoryEvents {
   } & AttemptRef;
   /**
    * The model of the attempt allows no request before a time (ISO 8601), at which the attempt begins again. Not a failure.
-   * `by`: its provider requested a pause, or the configured rate is reached.
+   * `by`: its provider requested a pause, or the configured rate is reached. `left`: the provider of this agent failed, and
+   * another agent begins the attempt again.
    */
-  'story.postponed': { model: string; by: 'provider' | 'rate'; why: string; notBefore: string } & AttemptRef;
+  'story.postponed': {
+    model: string;
+    by: 'provider' | 'rate';
+    why: string;
+    notBefore: string;
+    left?: string;
+  } & AttemptRef;
   /** A shared breaker is open: the attempt waits until a time (ISO 8601) and asks again. */
   'breaker.held': { key: string; why: string; notBefore: string } & AttemptRef;
   /** The attempt changed a shared breaker: it opened it, is its trial (`half-open`), or closed it. `why`: if it opened it. */
@@ -118,7 +125,10 @@ export const STORY_EVENTS: EventRows<StoryEvents> = {
       const again = event.workerDied ? ' again, because its worker died' : '';
       const { choice } = event;
       const agent = choice === undefined ? '' : `, with ${safeLine(describeChoice(choice))} (${choiceReason(choice)})`;
-      const model = event.fallback === undefined ? '' : `, with the model ${safeLine(event.fallback.model)}`;
+      const model =
+        event.fallback === undefined
+          ? ''
+          : `, with ${event.fallback.agent === undefined ? 'the model ' : ''}${safeLine(fallbackName(event.fallback))}`;
       const why = event.fallback === undefined ? '' : `: ${safeLine(event.fallback.why, LINE_LENGTH)}`;
       const { name = LOCAL_ENGINE } = event.engine ?? {};
       const engine = name === LOCAL_ENGINE ? '' : `, on the engine ${safeLine(name)}`;

@@ -1,10 +1,14 @@
+import { configsInOrder } from '../../config/choice/choose-agent.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { isTestPath } from '../../core/review/review.ts';
 import { judgeFailure } from '../../core/failure/judge-failure.ts';
 import { postponeAttempt } from '../../core/failure/model-pause.ts';
-import type { FailureNote } from '../../core/journal/event-parts.ts';
+import type { AttemptRef, FailureNote } from '../../core/journal/event-parts.ts';
+import type { JournalEntry } from '../../core/journal/events.ts';
 import { releaseHeldCommit } from '../../git/commit/held-commits.ts';
-import { storyOf } from '../../core/run/state.ts';
+import { storyOf, type RunState } from '../../core/run/state.ts';
+import { ignore } from '../../lib/async.ts';
+import type { BudgetLedger } from '../../queue/budget/budget-ledger.ts';
 import { findOpenModel, type FoundPause } from '../network/model-pauses.ts';
 import { updateBreakers } from '../run/shared-breakers.ts';
 import type { Attempt } from './open-attempt.ts';
@@ -77,6 +81,9 @@ async function recordEnd(
     const ended = pause === undefined ? outcome : waitTooLong(outcome, maxWaitMs);
     const failed = { ...attemptRef, ...signs, testOnly, ...ended };
     const { failure, entries } = judgeFailure(state, failed, { policies: config, now });
+    const moved =
+      failure.class === 'provider' ? moveOn(state, attempt, { ...attemptRef, why: outcome.summary, at }) : [];
+    if (moved.length > 0) return { entries: moved, result: failure };
     return {
       entries: [storyEnded(attemptRef, { ...ended, usage }, { verdict, failure }), ...entries],
       result: failure,
@@ -84,21 +91,78 @@ async function recordEnd(
   });
 }
 
+/** The entry with which another agent of `fallback` begins the attempt again; none if all have failed. */
+function moveOn(
+  state: RunState,
+  { config }: Pick<RecordedAttempt, 'config'>,
+  { story, attempt, why, at }: AttemptRef & { why: string; at: string },
+): JournalEntry[] {
+  const { agent, model, fallback } = config;
+  const left = [agent, ...(storyOf(state, story).left ?? []).map((each) => each.agent)];
+  const next = fallback.find((each) => !left.includes(each));
+  if (next === undefined) return [];
+  const [first = ''] = why.split('\n');
+  const says = `${first.replace(/\.?$/, '.')} The attempt begins again with the agent "${next}".`;
+  return [
+    {
+      type: 'story.postponed',
+      story,
+      attempt,
+      model: model.name,
+      by: 'provider',
+      why: says,
+      notBefore: at,
+      left: agent,
+    },
+  ];
+}
+
 /** Until when an attempt waits whose model has a pause: if its run has other models, until the first one has none. */
-async function shortenWait({ worker, config, inputs }: RecordedAttempt, wait: ModelWait): Promise<ModelWait> {
+async function shortenWait(attempt: RecordedAttempt, wait: ModelWait): Promise<ModelWait> {
+  const { worker, config, inputs } = attempt;
   const { pause, why } = wait;
   const { name, fallback } = config.model;
+  const { budgetLedger: ledger } = worker;
   // Another model that the agent uses has no fallback.
-  if (worker.budgetLedger === undefined || pause.model !== name || fallback.length === 0) return wait;
+  if (ledger === undefined || pause.model !== name) return wait;
+  const next = await findOtherAgent(attempt, ledger);
+  const moved =
+    next === undefined
+      ? undefined
+      : {
+          pause: { ...pause, until: new Date(worker.now()).toISOString() },
+          why: `${why} The attempt begins again with the agent "${next}".`,
+        };
+  if (fallback.length === 0) return moved ?? wait;
   const facts = { state: inputs.state, config, now: worker.now };
-  const found = await findOpenModel(worker.budgetLedger, fallback, facts).catch((error: unknown) => {
+  const found = await findOpenModel(ledger, fallback, facts).catch((error: unknown) => {
     worker.log.warn({ err: error }, 'pauses of other models could not be read');
     return undefined;
   });
   if (found === undefined) return wait;
-  if (!('model' in found)) return found.paused.pause.until < pause.until ? found.paused : wait;
+  if (!('model' in found)) {
+    if (moved !== undefined) return moved;
+    return found.paused.pause.until < pause.until ? found.paused : wait;
+  }
   const until = new Date(worker.now()).toISOString();
   return { pause: { ...pause, until }, why: `${why} The attempt begins again with the model "${found.model}".` };
+}
+
+/** The first agent of `fallback` whose model has no long pause. */
+async function findOtherAgent(
+  { worker, config, inputs, identity }: RecordedAttempt,
+  ledger: BudgetLedger,
+): Promise<string | undefined> {
+  const { left = [] } = storyOf(inputs.state, identity.story);
+  const others = configsInOrder(config, [config.agent, ...left.map(({ agent }) => agent)]);
+  for (const other of others) {
+    const { api, name, fallback } = other.model;
+    if (other.agent === config.agent || api === undefined) continue;
+    const facts = { state: inputs.state, config: other, now: worker.now };
+    const found = await findOpenModel(ledger, [name, ...fallback], facts).catch(ignore);
+    if (found !== undefined && 'model' in found) return other.agent;
+  }
+  return undefined;
 }
 
 /** The end of an attempt with what belongs to its question, if it asks one. `now`: ms since 1970. */

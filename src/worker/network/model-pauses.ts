@@ -1,3 +1,4 @@
+import { configsInOrder } from '../../config/choice/choose-agent.ts';
 import type { Config } from '../../config/config.ts';
 import { postponeAttempt, type ModelPause } from '../../core/failure/model-pause.ts';
 import type { FallbackModel } from '../../core/failure/model-use.ts';
@@ -92,30 +93,32 @@ interface ChosenModel {
 }
 
 /**
- * Chooses the first model of a run that has no long pause. Undefined if all have one, so that an attempt would only start
- * to be stopped again; then the journal records until when the story waits. A pause that is too long for the attempt is
- * left to the attempt, which reports it.
+ * Chooses the first model of a run that has no long pause, of its agent or else of the next one of `fallback` whose provider
+ * works. Undefined if all have one, so that an attempt would only start to be stopped again; then the journal records until
+ * when the story waits. A pause that is too long for the attempt is left to the attempt, which reports it.
  */
 export async function chooseModel(
-  worker: Pick<WorkerContext, 'budgetLedger' | 'now' | 'store' | 'log'>,
+  worker: Pick<WorkerContext, 'budgetLedger' | 'breakers' | 'now' | 'store' | 'log'>,
   { state, planned, config }: { state: RunState; planned: PlannedAttempt; config: Config },
 ): Promise<ChosenModel | undefined> {
   const { story, attempt } = planned;
   // An approved story needs no agent.
   if (!isAttemptDue(planned, worker.now()) || story.approved !== undefined) return { config };
-  const { api, mode, name, fallback } = config.model;
-  if (worker.budgetLedger === undefined || api === undefined || mode === 'replay') return { config };
-  const finding = findOpenModel(worker.budgetLedger, [name, ...fallback], { state, config, now: worker.now });
-  const found = await finding.catch((error: unknown) => {
-    worker.log.warn({ runId: state.runId, err: error }, 'pause of the model could not be read');
-    return undefined;
-  });
-  if (found === undefined) return { config };
-  const { paused } = found;
-  if ('model' in found) {
-    if (paused === undefined) return { config };
-    return { config: withModel(config, found.model), fallback: { model: found.model, why: paused.why } };
+  const left = story.left ?? [];
+  const paused: FoundPause[] = [];
+  let why = left.at(-1)?.why;
+  for (const each of configsInOrder(
+    config,
+    left.map(({ agent }) => agent),
+  )) {
+    const found = await findCandidate(worker, { state, config: each });
+    if ('model' in found) return choose(config, each, { model: found.model, why: why ?? found.paused?.why });
+    if (found.paused !== undefined) paused.push(found.paused);
+    why ??= found.why;
   }
+  // A breaker decides: it makes the story wait, or admits it as a trial.
+  if (paused.length === 0) return { config };
+  const first = paused.reduce((one, next) => (next.ms < one.ms ? next : one));
   const isRunning = story.progress === 'in_progress' && story.waiting === undefined;
   if (isRunning) return { config };
   const ref = { story: story.id, attempt };
@@ -123,8 +126,46 @@ export async function chooseModel(
   const waits = await worker.store.transact<boolean>(state.runId, (current) => {
     // The run has changed since: the job is planned again.
     if (!isStillPlanned(current, planned)) return { entries: [], result: true };
-    const wait = postponeAttempt(current, { ...ref, ...found.paused }, { maxWaitMs: config.retry.maxWaitMs, now: at });
+    const wait = postponeAttempt(current, { ...ref, ...first }, { maxWaitMs: config.retry.maxWaitMs, now: at });
     return wait === undefined ? { entries: [], result: false } : { entries: [wait], result: true };
   });
   return waits ? undefined : { config };
+}
+
+/** The model that an attempt with a configuration would use, or why it cannot. */
+async function findCandidate(
+  { budgetLedger, breakers, now, log }: Pick<WorkerContext, 'budgetLedger' | 'breakers' | 'now' | 'log'>,
+  { state, config }: { state: RunState; config: Config },
+): Promise<{ model: string; paused?: FoundPause | undefined } | { paused?: FoundPause; why: string }> {
+  const { api, mode, name, fallback } = config.model;
+  if (api === undefined || mode === 'replay') return { model: name };
+  const breaker = config.fallback.length === 0 ? undefined : await breakers.read(providerBreaker(config.model));
+  if (breaker?.status === 'open' && (breaker.until ?? 0) > now() && (breaker.openedAt ?? 0) > Date.parse(state.askedAt))
+    return { why: `The breaker of the provider is open: ${breaker.reason ?? 'too many failures'}.` };
+  if (budgetLedger === undefined) return { model: name };
+  const found = await findOpenModel(budgetLedger, [name, ...fallback], { state, config, now }).catch(
+    (error: unknown) => {
+      log.warn({ runId: state.runId, err: error }, 'pause of the model could not be read');
+      return { model: name, paused: undefined };
+    },
+  );
+  return 'model' in found ? found : { paused: found.paused, why: found.paused.why };
+}
+
+/** The configuration of an attempt with one of its candidates. */
+function choose(
+  config: Config,
+  candidate: Config,
+  { model, why }: { model: string; why: string | undefined },
+): ChosenModel {
+  const { agent } = candidate;
+  const isOther = agent !== config.agent;
+  if (!isOther && model === config.model.name) return { config: candidate };
+  const fallback = { ...(isOther && { agent }), model, why: why ?? 'It could not be used.' };
+  return { config: withModel(candidate, model), fallback };
+}
+
+/** The name of the breaker of a provider. */
+export function providerBreaker({ baseUrl }: Pick<Config['model'], 'baseUrl'>): string {
+  return `provider:${new URL(baseUrl).host}`;
 }

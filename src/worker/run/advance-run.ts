@@ -69,9 +69,8 @@ export async function advanceRun(
     const ofStory = run.prd.stories.find(({ id }) => id === story);
     const choice = ofStory && chooseAgent(run.config, { story: ofStory, attempt });
     const config = withChoice(run.config, choice);
-    if (await isBlockedByBreaker(worker, { state, planned, config })) return;
     const chosen = await chooseModel(worker, { state, planned, config });
-    if (chosen === undefined) return;
+    if (chosen === undefined || (await isBlockedByBreaker(worker, { state, planned, config: chosen.config }))) return;
     if (await worker.isWithdrawn({ state, planned, prd: run.prd })) return;
     const hostGitDir = await hostGitDirOf(worker.home, state.repo);
     if (!state.dry) await assertWritable(hostGitDir);

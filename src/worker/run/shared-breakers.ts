@@ -13,6 +13,7 @@ import { attemptName } from '../../core/journal/fold-failures.ts';
 import { isAttemptDue, isStillPlanned, type PlannedAttempt } from '../../core/run/plan.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { defined } from '../../lib/guards.ts';
+import { providerBreaker } from '../network/model-pauses.ts';
 import type { WorkerContext } from '../worker-context.ts';
 
 type BreakerQuery = AttemptRef & { state: RunState; config: Config };
@@ -129,7 +130,7 @@ const PROVIDER = 'provider:';
 
 function keysOf({ repo }: RunState, { model }: Config): string[] {
   const live = model.api !== undefined && model.mode !== 'replay';
-  return [`repository:${repo.mirror}`, ...(live ? [`${PROVIDER}${new URL(model.baseUrl).host}`] : [])];
+  return [`repository:${repo.mirror}`, ...(live ? [providerBreaker(model)] : [])];
 }
 
 function storyName({ runId }: RunState, story: string): string {

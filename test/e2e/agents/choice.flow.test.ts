@@ -3,7 +3,7 @@ import type { JournalEvent } from '../../../src/core/journal/events.ts';
 import { modelAt, openModelHalo, type ModelHalo } from '../../support/halo/model-halo.ts';
 import type { Turn } from '../../support/model/model-server.ts';
 import { skipFor } from '../../support/skip.ts';
-import { belowFull } from '../../support/suite/level.ts';
+import { belowFull, casesAtLevel } from '../../support/suite/level.ts';
 
 const KEY = 'sk-choice-test-5a0c';
 
@@ -25,8 +25,8 @@ const providers = (url: string) =>
     `providers.${api}.key_env=HALO_TEST_MODEL_KEY`,
   ]);
 const settings = (url: string, more: string[]) => [
-  ...modelAt(url, more).filter((each) => !/^model\.(base_url|key_env)=/.test(each)),
-  ...providers(url),
+  ...modelAt(url, providers(url)).filter((each) => !/^model\.(base_url|key_env)=/.test(each)),
+  ...more,
 ];
 const launched = (events: readonly JournalEvent[]) =>
   events.flatMap((event) =>
@@ -72,4 +72,50 @@ describe('a run whose stories choose', skipFor(belowFull()), () => {
     const costs = events.flatMap((event) => (event.type === 'model.used' ? [[event.model, event.usage.costUsd]] : []));
     for (const [, cost] of costs) expect(cost).toBeGreaterThan(0);
   });
+});
+
+describe('a story whose provider fails', () => {
+  it.each(
+    casesAtLevel<[what: string, failing: Turn[], why: RegExp]>(
+      [
+        [
+          'has no quota',
+          [{ fail: 429, headers: { 'retry-after': '18000' }, body: { error: { message: 'Usage limit reached.' } } }],
+          /allows no request to the model .* begins again with the agent "claude"\.$/,
+        ],
+      ],
+      [
+        [
+          'refuses the key',
+          Array.from({ length: 10 }, (): Turn => ({ fail: 401 })),
+          /refused the key .*the agent "claude"\.$/,
+        ],
+        ['is down', Array.from({ length: 30 }, (): Turn => ({ fail: 503 })), /the agent "claude"\.$/],
+      ],
+    ),
+  )(
+    'moves to another agent and provider without using the attempt up: its provider %s',
+    async (_what, failing, why) => {
+      const first = await halo.serve(failing);
+      const second = await halo.serve([{ write: 'S1.txt', content: 'S1\n' }, OK]);
+      const more = ['agent=codex', 'fallback=["claude"]', `providers.openai.base_url=${first.url}`];
+      const repository = halo.newRepository();
+      const state = await halo.run(repository.root, [{ id: 'S1' }], settings(second.url, more));
+      expect(state).toMatchObject({
+        stopReason: 'SUCCESS',
+        stories: [{ attempts: 1, progress: 'passed', fallback: { agent: 'claude', model: 'claude-sonnet-5-5' } }],
+      });
+      expect(state.stories[0]).not.toHaveProperty('failures');
+      const events = halo.journal(state.runId);
+      expect(launched(events)).toEqual(['S1 codex gpt-5.5', 'S1 claude claude-sonnet-5-5']);
+      const postponed = events.flatMap((event) => (event.type === 'story.postponed' ? [event.why] : []));
+      expect(postponed).toEqual([expect.stringMatching(why)]);
+      expect(repository.git('log', '-1', '--format=%B', `halo/${state.runId}`)).toContain(
+        'Halo-Agent: claude claude-sonnet-5-5',
+      );
+      expect(halo.readFile(state.runId, 'agent.log')).toMatch(
+        /attempt 1, on [0-9a-f]{7}, with claude, claude-sonnet-5-5: /,
+      );
+    },
+  );
 });

@@ -28,6 +28,8 @@ describe('incident agent-choice: a PRD, a repository or a request chooses agents
     ['an agent of its own', { repo: '[agents.codex2]\nacp = "x"', extra: { agent: 'codex2' } }],
     ['a route of the repository', { repo: '[[route]]\nattempt = 2\nagent = "claude"' }],
     ['a route of a request', { set: ['route=[{ attempt = 2, model = "gpt-5.4" }]'] }],
+    ['a fallback of the repository', { repo: 'fallback = ["claude"]' }],
+    ['a fallback of a request', { set: ['fallback=["claude"]'] }],
     ['lists of its own', { set: ['choice.agents=["claude"]'] }],
   ])('%s cannot choose what the owner does not allow', (_what, asked) => {
     expect(() => ask(asked)).toThrow(/may not be chosen|a request may not set it|cannot be set/);

@@ -94,6 +94,7 @@ export const KEY_TABLE: Record<string, Try[]> = {
   'agents.opencode.model': anyone('"openai"'),
   'agents.opencode.answer': anyone('"signals"'),
   'agents.gemini.answer': anyone('"signals"'),
+  fallback: anyone('["claude"]'),
   route: anyone('[{ attempt = 2, model = "gpt-5.4" }]'),
   'model.name': anyone('"gpt-5.5-mini"'),
   'model.effort': anyone('"high"'),

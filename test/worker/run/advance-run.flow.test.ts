@@ -187,6 +187,61 @@ describe('a job whose run has changed since it was read', () => {
     expect(await choose()).toEqual({ config: asked });
   });
 
+  it('hazard 79: begins again with the agent that took over, after the death of its worker', async ({
+    home,
+    repository,
+  }) => {
+    const asked = resolveConfig({ cwd: '/', set: ['gates=[]', 'agent=codex', 'fallback=["claude", "gemini"]'] }).config;
+    const ref = { story: FIRST, attempt: 1 };
+    const start = { type: 'story.started', ...ref, base: BASE, worker: 'dead' } as const;
+    const leave = (left: string, why: string): JournalEntry => ({
+      ...{ type: 'story.postponed', ...ref, model: 'm', by: 'provider', why, notBefore: new Date(0).toISOString() },
+      left,
+    });
+    const run = await open(home, repository, { type: 'run.started' }, { ...start, epoch: 1 });
+    const chosen = async () => {
+      const state = await run.store.readState(run.runId);
+      expect(state.stories[0]?.attempts).toBe(1);
+      const { config: used, fallback } = (await chooseModel(run.worker, {
+        ...{ state, planned: planStory(state, 0)!, config: asked },
+      }))!;
+      return [used.agent, fallback?.agent, fallback?.why];
+    };
+    // Killed before the journal has that the provider failed, before the other agent begins, and while it works.
+    expect(await chosen()).toEqual(['codex', undefined, undefined]);
+    await run.append(leave('codex', 'It is down.'));
+    expect(await chosen()).toEqual(['claude', 'claude', 'It is down.']);
+    await run.append({ ...start, epoch: 2 });
+    expect(await chosen()).toEqual(['claude', 'claude', 'It is down.']);
+    await run.append(leave('claude', 'It refuses the key.'));
+    expect(await chosen()).toEqual(['gemini', 'gemini', 'It refuses the key.']);
+  });
+
+  it('has the next agent of fallback while the breaker of the provider is open', async ({ home, repository }) => {
+    const run = await open(home, repository);
+    const state = await run.store.readState(run.runId);
+    const asked = resolveConfig({ cwd: '/', set: ['gates=[]', 'agent=codex', 'fallback=["claude"]'] }).config;
+    const choose = () => chooseModel(run.worker, { state, planned: planStory(state, 0)!, config: asked });
+    const openFor = (host: string) =>
+      run.worker.breakers.update(`provider:${host}`, (before) => ({
+        breaker: {
+          ...before,
+          status: 'open',
+          reason: 'it is down',
+          openedAt: run.clock.ms + 1_000,
+          until: run.clock.ms + 60_000,
+        },
+        result: undefined,
+      }));
+    await openFor('api.openai.com');
+    expect(await choose()).toMatchObject({
+      config: { agent: 'claude' },
+      fallback: { agent: 'claude', why: 'The breaker of the provider is open: it is down.' },
+    });
+    await openFor('api.anthropic.com');
+    expect(await choose()).toEqual({ config: asked });
+  });
+
   it('waits until the end of a pause, also if Redis answers late', async ({ home, repository, link }) => {
     const ledger = await openBudgetLedger({ ...link, prefix: randomUUID() });
     onTestFinished(() => ledger.close());

@@ -93,7 +93,8 @@ async function readAttempt(
   }
   const { verdict, stopReason, summary } = ended;
   const location = { runId, storyKey: storyOf(state, storyId).key, attempt: ended.attempt };
-  const asked = withChoice(applyDefaults(record.config), started.choice);
+  const { agent } = started.fallback ?? {};
+  const asked = withChoice(applyDefaults(record.config), agent === undefined ? started.choice : { agent });
   const config = started.fallback === undefined ? asked : withModel(asked, started.fallback.model);
   const phases = events.flatMap((event) =>
     event.type === 'phase.started' && event.seq > started.seq && of(event) ? [event.phase] : [],
