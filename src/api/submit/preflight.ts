@@ -40,7 +40,7 @@ function usersOf({ agent: ofRun, storyChoices, route, fallback }: Config, agent:
     ...routes,
     ...stories.map((id) => `story ${safeLine(id, 100)}`),
   ];
-  return ` Chosen by: ${listSome(users, MAX_NAMED)}.`;
+  return ` (chosen by ${listSome(users, MAX_NAMED)})`;
 }
 
 const MAX_NAMED = 5;
@@ -70,7 +70,7 @@ async function assertModelAvailable(
       : 'key_env of [[model.keys]]';
   throw new HaloError(
     'MODEL_KEY_MISSING',
-    `${agentAdapter(agent).title} needs a model, but ${missing} is not set.${user}`,
+    `${agentAdapter(agent).title} needs a model, but ${missing} is not set${user}.`,
     {
       hint: `Set it with \`export ${missing}=…\` (it never enters a container), or set ${setting} to another variable.`,
     },

@@ -72,7 +72,7 @@ function describePrompt(
   return [
     ...warnings.map((text) => `${cli.paintErr('warn', 'warning:')} ${safeLine(text, 500)}`),
     cli.paintErr('strong', `${safeLine(story)}: ${tokens} tokens (${limit})`),
-    cli.paintErr('quiet', safeLine(`  for ${chosen}${by}${costs}`, 300)),
+    cli.paintErr('quiet', `  ${safeLine(`for ${chosen}${by}${costs}`, 300)}`),
     ...(testsFirst === undefined
       ? []
       : [cli.paintErr('quiet', `  the prompt for the tests that are written first (${testsFirst})`)]),

@@ -66,7 +66,6 @@ export function reviewRun(
     reader.read(event);
   }
   if (state === undefined || prd === undefined) return undefined;
-  const { agent } = state;
   const attempts = reader.attempts;
   const run = state;
   const stories = run.stories.map((story): StoryReview => {
@@ -74,6 +73,8 @@ export function reviewRun(
     const newest = own.at(-1);
     const { claims = [], reported, end } = newest ?? {};
     const model = newest?.usage.findLast((each) => each.model !== undefined)?.model;
+    // Stories and attempts may have other agents than the run.
+    const agent = newest?.agent?.agent ?? run.agent;
     const { id, title, progress, attempts: attempt, tests, failedTests, startedAt, endedAt } = story;
     const description = run.dry && progress === 'passed' ? story.summary : undefined;
     const commit = story.commit ?? story.held?.commit ?? story.approved?.commit;

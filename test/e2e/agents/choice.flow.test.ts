@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JournalEvent } from '../../../src/core/journal/events.ts';
+import { reviewRun } from '../../../src/core/review/review.ts';
 import { modelAt, openModelHalo, type ModelHalo } from '../../support/halo/model-halo.ts';
 import type { Turn } from '../../support/model/model-server.ts';
 import { skipFor } from '../../support/skip.ts';
@@ -108,6 +109,7 @@ describe('a story whose provider fails', () => {
       expect(state.stories[0]).not.toHaveProperty('failures');
       const events = halo.journal(state.runId);
       expect(launched(events)).toEqual(['S1 codex gpt-5.5', 'S1 claude claude-sonnet-5-5']);
+      expect(reviewRun(events)?.stories[0]).toMatchObject({ agent: 'claude', model: 'claude-sonnet-5-5' });
       const postponed = events.flatMap((event) => (event.type === 'story.postponed' ? [event.why] : []));
       expect(postponed).toEqual([expect.stringMatching(why)]);
       expect(repository.git('log', '-1', '--format=%B', `halo/${state.runId}`)).toContain(

@@ -86,7 +86,7 @@ describe('a PRD without an open story', () => {
     const other = prd({ project: 'Open', userStories: [{ id: 'A', title: 'A', passes: false, agent: 'claude' }] });
     const keys = { OPENAI_API_KEY: 'sk-1', ANTHROPIC_API_KEY: '' };
     const refused = await run(['run', other, '-c', 'gates=["true"]', '-c', 'agent=codex'], keys);
-    expect(refused.stderr).toContain('ANTHROPIC_API_KEY is not set. Chosen by: story A.');
+    expect(refused.stderr).toContain('ANTHROPIC_API_KEY is not set (chosen by story A).');
   });
 });
 
