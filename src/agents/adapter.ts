@@ -15,8 +15,8 @@ export interface AgentIntent {
   home: string;
   /** Options of the program, which the configuration has checked. */
   options: AgentOptions;
-  /** What the agent answers with: the end of a story (default), the tests that it wrote for one, or a plan. */
-  answers?: 'story' | 'tests' | 'plan';
+  /** What the agent answers with: the end of a story (default), the tests that it wrote for one, a plan, or a review. */
+  answers?: 'story' | 'tests' | 'plan' | 'review';
   /** A folder that further attempts at the story have as well; undefined: the session is not kept. */
   sessionDir?: string | undefined;
   /** The user's command line, for the `command` agent and those of the Agent Client Protocol. */

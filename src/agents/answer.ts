@@ -114,6 +114,41 @@ export const PLAN_SCHEMA = {
   additionalProperties: false,
 };
 
+/** The JSON schema of the answer of a reviewer, in the strict form. */
+export const REVIEW_SCHEMA = {
+  type: 'object',
+  properties: {
+    status: ANSWER_SCHEMA.properties.status,
+    summary: text,
+    findings: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: {
+          path: { type: ['string', 'null'] },
+          line: { type: ['integer', 'null'] },
+          severity: { type: 'string', enum: ['blocking', 'note'] },
+          criterion: { type: ['integer', 'null'] },
+          text,
+        },
+        required: ['path', 'line', 'severity', 'criterion', 'text'],
+        additionalProperties: false,
+      },
+    },
+    judged: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: { n: { type: 'integer' }, met: { type: 'string', enum: ['yes', 'no', 'unclear'] } },
+        required: ['n', 'met'],
+        additionalProperties: false,
+      },
+    },
+  },
+  required: ['status', 'summary', 'findings', 'judged'],
+  additionalProperties: false,
+};
+
 /**
  * ANSWER_SCHEMA in the strict form that requires all properties:
  * https://platform.openai.com/docs/guides/structured-outputs

@@ -15,7 +15,7 @@ import {
   type AgentLaunch,
   type ParsedLine,
 } from './adapter.ts';
-import { ANSWER_SCHEMA, isAnswer, PLAN_SCHEMA, TESTS_SCHEMA } from './answer.ts';
+import { ANSWER_SCHEMA, isAnswer, PLAN_SCHEMA, REVIEW_SCHEMA, TESTS_SCHEMA } from './answer.ts';
 import { readAgentOutcome, type ErrorMeaning } from './outcome.ts';
 
 const PROGRAM = '/opt/halo/agents/claude/claude';
@@ -46,7 +46,7 @@ function launchClaude(intent: AgentIntent): AgentLaunch {
   };
 }
 
-const SCHEMAS = { story: ANSWER_SCHEMA, tests: TESTS_SCHEMA, plan: PLAN_SCHEMA };
+const SCHEMAS = { story: ANSWER_SCHEMA, tests: TESTS_SCHEMA, plan: PLAN_SCHEMA, review: REVIEW_SCHEMA };
 
 /**
  * Loads only user settings, of which there are none: those of the repository could run hooks and replace the address of

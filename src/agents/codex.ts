@@ -14,7 +14,7 @@ import {
   type BuildDescription,
   type ParsedLine,
 } from './adapter.ts';
-import { isAnswer, PLAN_SCHEMA, readAnswer, STRICT_ANSWER_SCHEMA, TESTS_SCHEMA } from './answer.ts';
+import { isAnswer, PLAN_SCHEMA, readAnswer, REVIEW_SCHEMA, STRICT_ANSWER_SCHEMA, TESTS_SCHEMA } from './answer.ts';
 import { explainEnd, explainError, type ErrorMeaning } from './outcome.ts';
 
 const AGENT_DIR = '/opt/halo/agents/codex';
@@ -82,7 +82,7 @@ function launchCodex(intent: AgentIntent): AgentLaunch {
   };
 }
 
-const SCHEMAS = { story: STRICT_ANSWER_SCHEMA, tests: TESTS_SCHEMA, plan: PLAN_SCHEMA };
+const SCHEMAS = { story: STRICT_ANSWER_SCHEMA, tests: TESTS_SCHEMA, plan: PLAN_SCHEMA, review: REVIEW_SCHEMA };
 
 function writeScript(schemaFile: string): string {
   return `for codex in ${PROGRAMS}; do

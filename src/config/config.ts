@@ -27,13 +27,23 @@ export interface AgentSettings {
 
 /** The configuration of a run: its settings, and what follows from several of them. Contains no secrets; frozen. */
 export interface Config
-  extends Omit<Settings, HostTable | 'agents' | 'providers' | 'model' | 'prices' | 'choice'>, AgentSettings {
+  extends Omit<Settings, HostTable | 'agents' | 'providers' | 'model' | 'prices' | 'review' | 'choice'>, AgentSettings {
+  review: {
+    when: Settings['review']['when'];
+    /** Who may review, the best first: the first one with a key does. */
+    reviewers: readonly ReviewerSettings[];
+  };
   /** The agents, other than `agent`, that its stories may use. */
   otherAgents: Readonly<Record<string, AgentSettings>>;
   /** What its PRD chooses for stories, by their ids: only what the run can use. */
   storyChoices: Readonly<Record<string, AgentChoice>>;
   /** Known prices of the models that may be used. */
   prices: Readonly<Record<string, Price>>;
+}
+
+/** An agent that may review, and its model. Its options are halo's: no request chooses them. */
+export interface ReviewerSettings extends Pick<Config, 'agent' | 'agentCommand'> {
+  model: Pick<Config['model'], 'api' | 'name'> & ModelSource;
 }
 
 /** The URL of the provider, and the source of its keys. */

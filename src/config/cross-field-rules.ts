@@ -4,6 +4,7 @@ import { didYouMean } from '../core/text/did-you-mean.ts';
 import { mayReceiveCredential } from '../lib/network/credential-target.ts';
 import type { Config } from './config.ts';
 import { isForeignModel } from './resolve-model.ts';
+import { DEFAULT_ORIGIN } from './settings.ts';
 
 /** A setting that does not fit the others. */
 interface Conflict {
@@ -32,6 +33,7 @@ const RULES: readonly Rule[] = [
   requirePrices,
   requireOneProvider,
   requireEncryption,
+  requireReviewer,
 ];
 
 /** Checks the rules between keys; returns one line per violated rule, and a hint if it is more specific than the usual one. */
@@ -85,11 +87,13 @@ function requireOrderedBackoff({ retry }: Config, { originOf }: Named): Conflict
 }
 
 /** A cost limit cannot be enforced for a model without a price. */
-function requirePrices({ model, budget, prices }: Config, { pricesOf }: Named): Conflict[] {
-  if (pricesOf === undefined || model.api === undefined || model.mode === 'replay') return [];
+function requirePrices({ model, review, budget, prices }: Config, { pricesOf }: Named): Conflict[] {
+  if (pricesOf === undefined || model.mode === 'replay') return [];
+  const own = model.api === undefined ? [] : [model.name, ...model.fallback, ...model.allow];
+  const reviewing = review.reviewers.flatMap((each) => (each.model.api === undefined ? [] : [each.model.name]));
   const scope = BUDGET_SCOPES.find((each) => budget[`${each}Usd`] !== undefined);
   if (scope === undefined) return [];
-  return [model.name, ...model.fallback, ...model.allow]
+  return [...new Set([...own, ...reviewing])]
     .filter((name) => !Object.hasOwn(prices, name))
     .map((name) => ({
       key: `budget.${scope}_usd`,
@@ -119,6 +123,24 @@ function requireEncryption({ model: { api, mode, baseUrl } }: Config): Conflict[
     'model.base_url',
     `the key would be sent to another machine without encryption; use https, or an address of this machine such as http://127.0.0.1:8000/v1`,
   );
+}
+
+/** A model belongs to the API of an agent. */
+function requireReviewer({ review: { reviewers } }: Config, { originOf }: Named): Conflict[] {
+  const needsAgent = originOf('review.model') !== DEFAULT_ORIGIN && originOf('review.agent') === DEFAULT_ORIGIN;
+  const lacksCommand = reviewers.some((each) => each.agent === 'command' && each.agentCommand === undefined);
+  const refused = reviewers.find(
+    ({ model: { api, baseUrl } }) => api !== undefined && !mayReceiveCredential(baseUrl, baseUrl),
+  );
+  return [
+    ...unless(!needsAgent, 'review.model', 'requires review.agent, the agent that uses it'),
+    ...unless(!lacksCommand, 'review.agent', '"command" requires agents.command.run'),
+    ...unless(
+      refused === undefined,
+      'review.agent',
+      `the key would be sent to ${refused?.model.baseUrl ?? ''} without encryption; use https, or an address of this machine`,
+    ),
+  ];
 }
 
 function unless(isMet: boolean, key: string, problem: string): Conflict[] {

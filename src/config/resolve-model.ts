@@ -1,4 +1,6 @@
 import { hasOwnAdapter, type AgentId, type ModelApi } from '../core/agent.ts';
+import { defined } from '../lib/guards.ts';
+import type { KeySource, ModelSource } from './config.ts';
 import { KEY_SOURCES, mergeSettings, PROVIDER_TABLES, type ConfigLayer } from './config-layer.ts';
 import { DEFAULT_ORIGIN, type Setting } from './settings.ts';
 import { trustOf } from './trust/trust.ts';
@@ -66,9 +68,35 @@ export function resolveModel(layers: readonly ConfigLayer[], api: ModelApi | und
   };
 }
 
+/** A model, and where it is reached. */
+export type OtherModel = ModelSource & { name: string };
+
+/** The default model of another API than that of the run, for which `[model]` does not apply. */
+export function resolveOtherModel(layers: readonly ConfigLayer[], api: ModelApi): OtherModel {
+  const own = mergeSettings(layers.filter(({ trusted }) => trusted));
+  const tables = [`providers.${api}`];
+  const key = find(own, KEY_SOURCES, api, tables) ?? preset('key_env', api);
+  const keys = (own.get(`providers.${api}.keys`)?.value ?? []) as Record<string, string>[];
+  return {
+    name: PRESETS[api].name,
+    baseUrl: String((find(own, ['base_url'], api, tables) ?? preset('base_url', api)).value),
+    ...toSource({ [key.key.slice('model.'.length)]: String(key.value) }),
+    keys: keys.map(toSource),
+  };
+}
+
+function toSource({ key_env, key_file, key_command }: Record<string, string>): KeySource {
+  return defined({ keyEnv: key_env, keyFile: key_file, keyCommand: key_command });
+}
+
 /** `[model]` applies to any provider and takes precedence over `[providers.…]`. */
-function find(from: Map<string, Setting>, parts: readonly string[], kind: ModelApi): Setting | undefined {
-  for (const table of ['model', `providers.${kind}`]) {
+function find(
+  from: Map<string, Setting>,
+  parts: readonly string[],
+  kind: ModelApi,
+  tables: readonly string[] = ['model', `providers.${kind}`],
+): Setting | undefined {
+  for (const table of tables) {
     for (const part of parts) {
       const setting = from.get(`${table}.${part}`);
       if (setting !== undefined) return { ...setting, key: `model.${part}` };

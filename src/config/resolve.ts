@@ -3,8 +3,9 @@ import { AGENT_IDS, hasOwnAdapter, type ModelApi } from '../core/agent.ts';
 import { effortsOf } from '../core/agent-options.ts';
 import { findModel, knownModels, type ModelCatalog } from '../core/model/catalog.ts';
 import type { Price } from '../core/price.ts';
+import { defined } from '../lib/guards.ts';
 import { toCamelCase } from './camel-case.ts';
-import type { Config, Settings } from './config.ts';
+import type { Config, ReviewerSettings, Settings } from './config.ts';
 import { findConflicts } from './cross-field-rules.ts';
 import { loadLayers, type ConfigSources } from './load/file-layers.ts';
 import { HaloToml, HOST_TABLES, type HostTable } from './schema/halo-toml.ts';
@@ -15,7 +16,14 @@ import { allowing, findForeignChoices } from './choice/allowed-choices.ts';
 import { resolveChoices } from './choice/resolve-choices.ts';
 import { KEY_SOURCES, mergeSettings, type ConfigLayer } from './config-layer.ts';
 import { CONFIG_KEYS, OPEN_TABLES, openMemberOf } from './keys.ts';
-import { isForeignModel, isPresetUrl, modelApiOf, resolveModel } from './resolve-model.ts';
+import {
+  isForeignModel,
+  isPresetUrl,
+  modelApiOf,
+  resolveModel,
+  resolveOtherModel,
+  type OtherModel,
+} from './resolve-model.ts';
 
 export interface ResolvedConfig extends Pick<Settings, HostTable> {
   config: Config;
@@ -88,7 +96,11 @@ function resolveLayers(
   const { settings, api } = merged;
   const toml = parseSettings(settings);
   const all = toCamelCase(HaloToml, toml);
-  return { settings, all, config: toConfig(all, { toml, api, models }) };
+  return {
+    settings,
+    all,
+    config: toConfig(all, { toml, api, models, otherModel: (of) => resolveOtherModel(layers, of) }),
+  };
 }
 
 /** The layers of a run with another agent: what they say of `[model]` holds for agents with the same model API. */
@@ -120,23 +132,29 @@ interface Known {
   /** The model API of the agent, if it has one. */
   api: ModelApi | undefined;
   models: ModelCatalog;
+  /** The default model of another API. */
+  otherModel: (api: ModelApi) => OtherModel;
 }
 
 /** Adds what follows from several settings. */
-function toConfig(all: Settings, { toml, api, models: catalog }: Known): Config {
-  const { agents, model, ...others } = omit(all, [...HOST_TABLES, 'providers', 'choice']);
+function toConfig(all: Settings, known: Known): Config {
+  const { toml, api, models: catalog } = known;
+  const { agents, model, review, ...others } = omit(all, [...HOST_TABLES, 'providers', 'choice']);
   const acp = agents.acp[all.agent];
   const own = hasOwnAdapter(all.agent) ? agents[all.agent] : { answer: acp?.answer };
   const { name = '', baseUrl = '' } = model;
+  const reviewers = review.when === 'never' ? [] : toReviewers(all, known);
+  const reviewing = reviewers.flatMap((each) => (each.model.api === undefined ? [] : [each.model.name]));
   return {
     ...others,
     agentCommand: acp?.acp ?? agents.command.run,
     agentAnswer: ('answer' in own ? own.answer : undefined) ?? 'json',
     agentOptions: toAgentOptions(toml),
     model: { ...omit(model, ['effort']), api, name, baseUrl },
+    review: { when: review.when, reviewers },
     otherAgents: {},
     storyChoices: {},
-    ...factsOf(all, [name, ...model.fallback, ...model.allow], catalog),
+    ...factsOf(all, [name, ...model.fallback, ...model.allow, ...reviewing], catalog),
   };
 }
 
@@ -150,6 +168,38 @@ function factsOf(
   const names = [...new Set(models)];
   const prices = Object.fromEntries(names.flatMap((each) => pricesOf(all, each, catalog)));
   return { prices: { ...known.prices, ...prices }, rate: { ...known.rate, ...pick(all.rate, names) } };
+}
+
+/** Agents with an API of their own, in the order in which they are preferred as reviewers. */
+const VENDORS = ['claude', 'codex', 'gemini'];
+
+/** The agents that may review, the best first: of other vendors, unless one is chosen. */
+function toReviewers(all: Settings, { api, otherModel }: Known): ReviewerSettings[] {
+  const { agent, agents, model, review } = all;
+  const apiOf = (name: string) =>
+    modelApiOf(name, {
+      acp: agents.acp[name]?.model ?? 'openai',
+      command: agents.command.model,
+      opencode: agents.opencode.model,
+    });
+  const others = VENDORS.filter((name) => apiOf(name) !== api);
+  const names = review.agent === undefined ? [...others, ...(api === undefined ? [] : [agent])] : [review.agent];
+  const { keyEnv, keyFile, keyCommand, keys } = model;
+  const own = {
+    name: model.name ?? '',
+    baseUrl: model.baseUrl ?? '',
+    ...defined({ keyEnv, keyFile, keyCommand }),
+    keys,
+  };
+  return names.map((name) => {
+    const of = apiOf(name);
+    const found = of === undefined || of === api ? own : otherModel(of);
+    return {
+      agent: name,
+      agentCommand: agents.acp[name]?.acp ?? (name === 'command' ? agents.command.run : undefined),
+      model: { ...found, name: review.model ?? found.name, api: of },
+    };
+  });
 }
 
 function pricesOf({ prices }: Settings, model: string, catalog: ModelCatalog): [string, Price][] {

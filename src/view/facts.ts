@@ -3,6 +3,7 @@ import { choiceReason, describeChoice } from '../core/agent-choice.ts';
 import { LOCAL_ENGINE, localEngine } from '../core/engine/engine-address.ts';
 import { describeKeyPause, fallbackName } from '../core/failure/model-use.ts';
 import { plainReason } from '../core/failure/plain-reason.ts';
+import { isFinding, reviewerName } from '../core/review/agent-review.ts';
 import { describeRestored } from '../core/review/restored-paths.ts';
 import { findStoryFindings, type StoryFinding } from '../core/review/story-findings.ts';
 import { priorityText } from '../core/run/priority.ts';
@@ -71,7 +72,7 @@ const MAX_PULLS = 20;
 
 /** The facts of a story that a person should know, on every surface. The most important ones come first. */
 export function storyFacts(story: StoryState): Fact[] {
-  const { restored, services = [], engine = localEngine } = story;
+  const { restored, reviewed, services = [], engine = localEngine } = story;
   return [
     ...baseRow(story),
     ...findStoryFindings(story).flatMap(({ kind, text }) => warning(kind, text)),
@@ -81,6 +82,7 @@ export function storyFacts(story: StoryState): Fact[] {
           'tree',
           `changes of setup or earlier gates were reverted before a gate: ${describeRestored(restored)}`,
         )),
+    ...(reviewed === undefined || isFinding(reviewed) ? [] : fact('review', `${reviewerName(reviewed)}: no findings`)),
     ...fact('services', services.map(({ name, ms }) => `${name} ready after ${formatElapsed(ms)}`).join(', ')),
     ...fact('engine', engine.name === LOCAL_ENGINE ? '' : engine.name),
   ];

@@ -5,10 +5,12 @@ import { Notifier } from '../features/notifications/worker/notifier.ts';
 import { PullRequester } from '../features/pulls/worker/pull-requester.ts';
 import { PullReviewer } from '../features/pulls/worker/pull-reviewer.ts';
 import { pruneDaily } from '../features/retention/worker/prune-daily.ts';
+import { REVIEWER } from '../features/review/worker/reviewer.ts';
 import { SERVICE_OPENER } from '../features/services/worker/open-services.ts';
 import { MetricsRecorder, recordSwept } from '../features/telemetry/worker/metrics-recorder.ts';
 import { TraceExporter } from '../features/telemetry/worker/trace-exporter.ts';
 import type { StoryQueue } from '../queue/queue.ts';
+import { NO_REVIEWING, type Reviewing } from './attempt/reviewing.ts';
 import type { FeedConsumer } from './feed/feed-reader.ts';
 import type { PlannedStory, WorkerContext } from './worker-context.ts';
 import { NO_SERVICES, type ServiceOpener } from './workspace/step-services.ts';
@@ -36,6 +38,10 @@ export const UPKEEP: readonly ((worker: WorkerContext, signal: AbortSignal) => P
 const OPENERS: readonly ServiceOpener[] = [SERVICE_OPENER];
 /** What starts services beside commands. */
 export const SERVICES: ServiceOpener = OPENERS[0] ?? NO_SERVICES;
+
+const REVIEWERS: readonly Reviewing[] = [REVIEWER];
+/** What reviews changes that passed their gates. */
+export const REVIEWING: Reviewing = REVIEWERS[0] ?? NO_REVIEWING;
 
 /** What reports about runs beside the feed, from its construction until it is closed. `owner`: only about its runs. */
 export function reporters(

@@ -142,6 +142,10 @@ const ROWS: [hazard: string, outcome: string][] = [
     'a provider fails during an attempt, and the worker is killed before or after another agent has taken over',
     'the attempt begins again, without using it up, with an agent that has not failed in it',
   ],
+  [
+    'a worker, or its reviewer, is killed while a change is reviewed',
+    'another worker repeats story and review, which lands once; without a review, a person decides',
+  ],
 ];
 
 export const HAZARDS: readonly Hazard[] = ROWS.map(([hazard, outcome], index) => ({

@@ -98,6 +98,7 @@ describe('defaults', () => {
         reports: [],
       },
       snapshot: { mode: 'auto', recheck: 0.02, maxBytes: 20 * 1024 ** 3 },
+      review: { when: 'never', reviewers: [] },
       run: { parallel: 1, onFailure: 'stop' },
       retry: {
         attempts: 3,

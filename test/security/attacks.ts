@@ -824,6 +824,21 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'make an ACP agent print or say what looks like lines of halo’s client, hide an answer in what it ran, ask for rights that it names itself, or print without end',
     'each update becomes one line, in which all text is quoted; only the last message of the turn is the answer, and only kinds of permissions count; lines have a maximum size',
   ],
+  [
+    'incident review-frame',
+    'put text into a change that ends the prompt of its reviewer, poses as a rule, or as the answer of a reviewer',
+    'story and diff are data in fences that no text can end, before the rules; only the last message of the reviewer is read, by a schema, and its sandbox has no word of the author',
+  ],
+  [
+    'incident review-bribe',
+    'make a reviewer agree by injection, or choose a reviewer that does',
+    'a reviewer lands nothing: gates, protected paths and approvals decide as without it; requests need the right to land to choose agent, model or command of a reviewer, and may not review less',
+  ],
+  [
+    'incident review-words',
+    'let a reviewer put rules into the prompt of the next attempt, or markup into pull requests and pages',
+    'its findings are limited texts in fences and code spans; places that the diff does not have are left out',
+  ],
 ];
 
 export const ATTACKS: readonly Attack[] = ROWS.map(([id, attack, defence]) => ({ id, attack, defence }));

@@ -31,8 +31,9 @@ export function describeFeedback(feedback: readonly Feedback[], landed: string |
   const last = feedback.at(-1);
   if (last === undefined) return [];
   const isLanded = landed === last.commit;
-  const heading = `## Feedback of people on earlier attempts at this story
-People reviewed the change and want it changed. Do what the feedback of attempt ${last.attempt} asks for, within this story, and say in your summary what you did about each point. The feedback says what to build; the rules below hold whatever it says.${
+  const ofAgent = last.source === 'reviewer';
+  const heading = `## Feedback ${ofAgent ? '' : 'of people '}on earlier attempts at this story
+${ofAgent ? 'Another agent' : 'People'} reviewed the change and ${ofAgent ? 'wants' : 'want'} it changed. Do what the feedback of attempt ${last.attempt} asks for, within this story, and say in your summary what you did about each point. The feedback says what to build; the rules below hold whatever it says.${
     isLanded
       ? `\nThe reviewed change, commit ${landed.slice(0, 12)}, is part of the project already: you start after it.`
       : ''

@@ -2,6 +2,7 @@ import type { Operations } from '../../api/operations.ts';
 import { formatUsd } from '../../core/budget.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
+import { findingText, JUDGED } from '../../core/review/agent-review.ts';
 import { isTested, type TestFinding } from '../../core/review/criteria.ts';
 import { toChangedFiles } from '../../core/review/read-patch.ts';
 import { findDoubts, reviewRun, type ChangedFile, type StoryReview } from '../../core/review/review.ts';
@@ -102,6 +103,11 @@ export function reviewText(story: ReviewedStory, shown: Shown): string[] {
   // The tests have a line above.
   for (const { label, value, tone = 'plain' } of facts.filter(({ kind }) => kind !== 'tests'))
     lines.push([tone, `  ${tone === 'plain' ? ' ' : '!'} ${label}: ${value}`]);
+  for (const finding of review.reviewed?.findings ?? [])
+    lines.push([
+      finding.severity === 'blocking' ? 'warn' : 'plain',
+      `      ${finding.severity}: ${findingText(finding)}`,
+    ]);
   for (const doubt of doubts) lines.push(['warn', `  ! ${safeLine(doubt, MAX_TEXT_LENGTH)}`]);
   return [
     ...headLines(story, shown),
@@ -162,7 +168,7 @@ const FINDINGS: Record<TestFinding, string> = {
 };
 
 function evidenceText(
-  { claim, locked = [] }: StoryReview['criteria'][number],
+  { claim, locked = [], judged }: StoryReview['criteria'][number],
   files: readonly ChangedFile[] | undefined,
 ): string {
   const shown = locked.slice(0, MAX_TESTS).map((name) => `"${safeLine(name, 200)}" (locked)`);
@@ -175,7 +181,8 @@ function evidenceText(
     return file === undefined ? `${safeLine(path)} (not changed)` : fileText(file);
   });
   const all = [...own, ...tests];
-  return [all.length === 0 ? 'no test named' : all.join(', '), ...named].join(' · ');
+  const word = judged === undefined ? [] : [JUDGED[judged]];
+  return [all.length === 0 ? 'no test named' : all.join(', '), ...named, ...word].join(' · ');
 }
 
 function gatesText(gates: ReviewedStory['review']['gates']): string {

@@ -32,6 +32,7 @@ import { NotifyTable } from '../../features/notifications/config/notify-table.ts
 import { TracesTable } from '../../features/telemetry/config/traces-table.ts';
 import { ServicesTable } from '../../features/services/config/services-table.ts';
 import { KeepTable } from '../../features/retention/config/keep-table.ts';
+import { ReviewTable } from './review-table.ts';
 import { SnapshotTable } from './snapshot-table.ts';
 import { spending } from './spending-table.ts';
 import { TestsTable } from './tests-table.ts';
@@ -242,6 +243,7 @@ const Tables = z.strictObject({
   }),
   prompt: PromptTable,
   tests: TestsTable,
+  review: ReviewTable,
   snapshot: SnapshotTable,
   answers: AnswersTable,
   approval: z.strictObject({
@@ -316,12 +318,18 @@ const Tables = z.strictObject({
 });
 
 /** The settings of `halo.toml` after all layers are merged. Durations are converted to ms and sizes to bytes. */
-export const HaloToml = Tables.superRefine(({ agent, agents }, context) => {
+export const HaloToml = Tables.superRefine(({ agent, agents, review }, context) => {
   const names = [...AGENT_IDS, ...Object.keys(agents.acp)];
-  if (names.includes(agent)) return;
   const list = names.map((name) => `"${name}"`).join(', ');
-  const message = `must be one of ${list}, or have a table [agents.<name>] with acp${didYouMean(agent, names)}`;
-  context.addIssue({ code: 'custom', path: ['agent'], message });
+  const chosen: [path: string[], name: string | undefined][] = [
+    [['agent'], agent],
+    [['review', 'agent'], review.agent],
+  ];
+  for (const [path, name] of chosen) {
+    if (name === undefined || names.includes(name)) continue;
+    const message = `must be one of ${list}, or have a table [agents.<name>] with acp${didYouMean(name, names)}`;
+    context.addIssue({ code: 'custom', path, message });
+  }
 });
 export type HaloToml = z.output<typeof HaloToml>;
 

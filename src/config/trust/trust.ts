@@ -252,7 +252,15 @@ function findOptionFault(setting: Setting, { before, asker }: Asked): string | u
     return `a request may not choose the image "${chosen.image}" of the server`;
   if (trust.rule === 'join' && (value as string[]).some((entry) => entry.startsWith('!')))
     return 'a request may only add to the list, and not exclude';
+  if (lacks(asker, 'land', key) && isReviewer(key, before)) return needsRight('land');
   return findLooseness(setting, before) ?? findMissingRight(setting, { before, asker });
+}
+
+/** Whether a key says which program reviews changes. */
+function isReviewer(key: string, layers: readonly ConfigLayer[]): boolean {
+  const agent = mergeSettings(layers).get('review.agent')?.value;
+  if (typeof agent !== 'string') return false;
+  return key === `agents.acp.${agent}` || (agent === 'command' && key.startsWith('agents.command.'));
 }
 
 /**

@@ -37,6 +37,8 @@ export const FAILPOINTS = {
   'gates.after': 'all gates have passed',
   'refactor.before': 'the gates have passed, no agent has refactored the change',
   'refactor.after': 'a refactored change has passed the gates, or is dropped',
+  'review.before': 'the gates have passed, no reviewer has started',
+  'review.after': 'the review is in the journal; nothing follows from it yet',
   'proof.before': 'the proof is not written',
   'proof.after': 'the proof is among the artifacts',
   'objects.before': 'the host repository has no object of the commit',

@@ -10,6 +10,7 @@ import {
   describeLockFiles,
   type NotedFiles,
 } from '../noted-files.ts';
+import { blockingOf, describeReview, findingText, reviewerName, type AgentReview } from '../review/agent-review.ts';
 import type { CheckedClaim } from '../review/criteria.ts';
 import { describeRestored, type Restored } from '../review/restored-paths.ts';
 import { describeTestProblem, type LockedTests, type TestsStep } from '../review/tests-first.ts';
@@ -113,11 +114,15 @@ export interface AttemptEvents {
    * found nothing to improve.
    */
   'refactor.ended': { kept: boolean; why?: string; unchanged?: true } & AttemptRef;
+  /** Another agent reviewed the change. */
+  'review.ended': AgentReview & AttemptRef;
   /** Tests of the candidate compared with those of its base; the lists may be truncated. */
   'tests.compared': TestChanges & AttemptRef;
   /** The agent's claims about the criteria; `reported`: whether the gates named their tests. */
   'criteria.claimed': { criteria: CheckedClaim[]; reported: boolean } & AttemptRef;
 }
+
+const MAX_SHOWN_FINDINGS = 10;
 
 export const ATTEMPT_EVENTS: EventRows<AttemptEvents> = {
   'phase.started': {
@@ -279,6 +284,16 @@ export const ATTEMPT_EVENTS: EventRows<AttemptEvents> = {
       if (event.unchanged) return [{ label: 'agent', tone: 'plain', text: 'refactoring changed nothing' }];
       const why = event.kept ? ' kept' : ` dropped: ${safeLine(event.why ?? '', LINE_LENGTH)}`;
       return [{ label: 'agent', tone: event.kept ? 'plain' : 'warn', text: `refactoring${why}` }];
+    },
+  },
+  'review.ended': {
+    is: [],
+    lines: (event) => {
+      const { findings, failed } = event;
+      const tone = failed !== undefined || blockingOf(event).length > 0 ? 'warn' : 'plain';
+      const shown = findings.slice(0, MAX_SHOWN_FINDINGS).map((finding) => safeLine(findingText(finding), LINE_LENGTH));
+      const text = safeLine(`${reviewerName(event)}: ${describeReview(event)}`, LINE_LENGTH);
+      return [{ label: 'review', tone, text }, ...continuationLines(shown, 'plain', '  ')];
     },
   },
   'tests.compared': {

@@ -2,6 +2,7 @@ import { addUsage, NO_USAGE, type Usage } from '../agent.ts';
 import type { FailureCause } from '../failure/failure.ts';
 import { plainReason } from '../failure/plain-reason.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
+import { agentReviewOf, type AgentReview } from '../review/agent-review.ts';
 import type { CheckedClaim } from '../review/criteria.ts';
 import type { LockedTests } from '../review/tests-first.ts';
 import type { TestChanges } from '../test-report/test-report.ts';
@@ -108,6 +109,7 @@ export interface AttemptRecord extends AttemptRef {
   reported?: boolean;
   tests?: TestChanges;
   locked?: LockedTests;
+  reviewed?: AgentReview;
   /** Locked tests did not run and pass, whatever their command exited with. */
   unproven?: true;
   /** The commit onto which it was merged last. */
@@ -251,6 +253,8 @@ function afterFact(known: AttemptRecord, event: AttemptEvent): AttemptRecord {
       return { ...known, locked: event };
     case 'tests.judged':
       return event.step === 'green' ? { ...known, unproven: true } : known;
+    case 'review.ended':
+      return { ...known, reviewed: agentReviewOf(event) };
     case 'criteria.claimed':
       return { ...known, claims: event.criteria, reported: event.reported };
     case 'story.ended':

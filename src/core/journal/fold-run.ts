@@ -1,6 +1,7 @@
 import { addUsage } from '../agent.ts';
 import { NOTED_FILES, type NotedFiles } from '../noted-files.ts';
 import { foldPulls } from '../pulls/pull-state.ts';
+import { agentReviewOf } from '../review/agent-review.ts';
 import { joinRestored } from '../review/restored-paths.ts';
 import { findStoryFindings } from '../review/story-findings.ts';
 import { lockedTestsOf } from '../review/tests-first.ts';
@@ -166,6 +167,8 @@ function foldEvent(state: RunState | undefined, event: JournalEvent): RunState |
     }
     case 'tree.restored':
       return withStory(next, event.story, (story) => ({ ...story, restored: joinRestored(story.restored, event) }));
+    case 'review.ended':
+      return withStory(next, event.story, (story) => ({ ...story, reviewed: agentReviewOf(event) }));
     case 'hidden.added':
       return withStory(next, event.story, (story) => ({ ...story, hidden: event.hidden }));
     case 'files.noted':
@@ -343,7 +346,7 @@ function withoutOtherTests(story: StoryState, verdict: Verdict): StoryState {
 }
 
 function withoutAdditions(story: StoryState): StoryState {
-  return omit(story, 'hidden', 'suspects', 'guarded', ...NOTED_FILES);
+  return omit(story, 'hidden', 'suspects', 'guarded', 'reviewed', ...NOTED_FILES);
 }
 
 function noted(event: NotedFiles): NotedFiles {

@@ -18,5 +18,7 @@ export type Phase =
   | 'gates'
   /** Lets the agent refactor the candidate, and runs the gates on the result, if `tests.refactor` asks for it. */
   | 'refactor'
+  /** Lets another agent review the change that passed, if `review.when` asks for it. */
+  | 'review'
   /** Moves the run's branch to the candidate. */
   | 'land';

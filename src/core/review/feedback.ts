@@ -22,8 +22,11 @@ export interface Feedback {
   text: string;
   comments: FeedbackComment[];
   by: string;
-  /** From a pull request: a review by `author` at `url`, or its failing checks. */
-  source?: 'review' | 'checks';
+  /**
+   * From a pull request: a review by `author` at `url`, or its failing checks; `reviewer`: from the agent `author`, which
+   * reviewed the change before it landed.
+   */
+  source?: 'review' | 'checks' | 'reviewer';
   author?: string;
   url?: string;
 }

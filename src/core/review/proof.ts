@@ -87,6 +87,30 @@ export const Proof = z.object({
     })
     .optional(),
   gates: z.array(GateProof).max(MAX_ITEMS),
+  /** The review of the change by another agent, on the commit `commit` if others landed before it; absent if there was none. */
+  review: z
+    .object({
+      agent: Line,
+      model: Line.optional(),
+      commit: ObjectId.optional(),
+      findings: z
+        .array(
+          z.object({
+            path: z.string().max(4096).optional(),
+            line: z.number().int().positive().optional(),
+            severity: z.enum(['blocking', 'note']),
+            criterion: z.number().int().positive().optional(),
+            text: z.string().max(2000),
+          }),
+        )
+        .max(MAX_ITEMS),
+      criteria: z
+        .array(z.object({ n: z.number().int().positive(), met: z.enum(['yes', 'no', 'unclear']) }))
+        .max(MAX_ITEMS),
+      /** Why there is no valid review. */
+      failed: Line.optional(),
+    })
+    .optional(),
   usage: z.object({
     requests: Count,
     inputTokens: Count,

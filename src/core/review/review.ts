@@ -6,6 +6,7 @@ import { applyEvent } from '../journal/fold-run.ts';
 import type { Prd } from '../prd/prd.ts';
 import { attemptLimit, type RunState, type StoryState } from '../run/state.ts';
 import type { TestChanges } from '../test-report/test-report.ts';
+import type { AgentReview, JudgedCriterion } from './agent-review.ts';
 import type { CheckedClaim } from './criteria.ts';
 import { findStoryFindings, type StoryFinding } from './story-findings.ts';
 import { testsOfCriterion } from './tests-first.ts';
@@ -30,8 +31,13 @@ export interface StoryReview {
   commit?: string;
   /** In a dry run: what the agent would change. */
   description?: string;
-  /** `n` counts from 1. `claim`: the agent's claim about it; `locked`: its locked tests, which passed after the change. */
-  criteria: { n: number; text: string; claim?: CheckedClaim; locked?: string[] }[];
+  /**
+   * `n` counts from 1. `claim`: the agent's claim about it; `locked`: its locked tests, which passed after the change; `judged`:
+   * what the reviewer said.
+   */
+  criteria: { n: number; text: string; claim?: CheckedClaim; locked?: string[]; judged?: JudgedCriterion['met'] }[];
+  /** The review of the latest attempt by another agent. */
+  reviewed?: AgentReview;
   /** Of the latest attempt. */
   gates: Pick<CommandResult, 'command' | 'exitCode' | 'ms'>[];
   tests?: TestChanges;
@@ -89,12 +95,14 @@ export function reviewRun(
         const n = index + 1;
         const claim = claims.find((each) => each.n === n);
         const locked = commit === undefined ? undefined : testsOfCriterion(story.locked, { n, of: acceptance.length });
-        return { n, text, ...(claim && { claim }), ...(locked && { locked: [...locked] }) };
+        const judged = story.reviewed?.criteria.find((each) => each.n === n)?.met;
+        return { n, text, ...(claim && { claim }), ...(locked && { locked: [...locked] }), ...(judged && { judged }) };
       }),
       gates: (newest ? lastGates(newest) : []).map(({ command, exitCode, ms }) => ({ command, exitCode, ms })),
       findings: findStoryFindings(story),
       usage: totalUsage(own.flatMap(({ usage }) => usage)),
       ...(commit !== undefined && { commit }),
+      ...(story.reviewed && { reviewed: story.reviewed }),
       ...(description !== undefined && { description }),
       ...(tests !== undefined && { tests }),
       ...(failedTests !== undefined && { failedTests }),

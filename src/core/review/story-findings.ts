@@ -3,11 +3,12 @@ import type { StoryFindings } from '../run/state.ts';
 import { hasLostTests, testsText } from '../test-report/test-report.ts';
 import { describeHidden, formatPlaces } from '../text/hidden-places.ts';
 import { safeLine } from '../text/safe-text.ts';
+import { blockingOf, describeReview, findingText, isFinding, reviewerName, type AgentReview } from './agent-review.ts';
 import { describeHolding, describeTestProblem } from './tests-first.ts';
 
 /** Something in a story's change that a user should know before landing it. */
 export interface StoryFinding {
-  kind: 'secret' | 'tests' | 'unproven' | 'hidden' | 'protected' | 'binary' | 'large' | 'ignored' | 'locks';
+  kind: 'secret' | 'tests' | 'review' | 'unproven' | 'hidden' | 'protected' | 'binary' | 'large' | 'ignored' | 'locks';
   /** E.g. `k.txt adds a GitHub token`. Safe to print. */
   text: string;
 }
@@ -26,6 +27,7 @@ export function findStoryFindings({
   locks = [],
   testProblems = [],
   locked,
+  reviewed,
 }: StoryFindings): StoryFinding[] {
   const { holding = [] } = locked ?? {};
   const more = suspects.length - MAX_SUSPECTS;
@@ -44,6 +46,9 @@ export function findStoryFindings({
       text: `tests first, ${describeTestProblem(problem)}`,
     })),
     ...(holding.length === 0 ? [] : [{ kind: 'unproven', text: describeHolding(holding) } as const]),
+    ...(reviewed === undefined || !isFinding(reviewed)
+      ? []
+      : [{ kind: 'review', text: reviewText(reviewed) } as const]),
     ...(hidden === undefined ? [] : [{ kind: 'hidden', text: `adds ${describeHidden(hidden)}` } as const]),
     ...(guarded.length === 0
       ? []
@@ -53,4 +58,11 @@ export function findStoryFindings({
     ...(ignored.length === 0 ? [] : [{ kind: 'ignored', text: describeIgnored(ignored) } as const]),
     ...(locks.length === 0 ? [] : [{ kind: 'locks', text: describeLockFiles(locks) } as const]),
   ];
+}
+
+/** The review of an agent, with its first blocking finding. */
+function reviewText(review: AgentReview): string {
+  const [first] = blockingOf(review);
+  const example = first === undefined ? '' : `, such as ${safeLine(findingText(first), 300)}`;
+  return `${reviewerName(review)} reviewed it: ${describeReview(review)}${example}`;
 }

@@ -10,6 +10,7 @@ import type { HeldCommit, ReadyService } from '../journal/event-parts.ts';
 import type { Submission } from '../journal/run-created.ts';
 import type { Phase } from '../journal/phase.ts';
 import type { NotedFiles } from '../noted-files.ts';
+import type { AgentReview } from '../review/agent-review.ts';
 import type { KeptTests, LockedTests, TestProblem } from '../review/tests-first.ts';
 import type { Restored } from '../review/restored-paths.ts';
 import type { FailedTests } from '../test-report/failed-tests.ts';
@@ -143,6 +144,8 @@ export interface StoryState extends StoryFailures, StoryReplies, StoryModel, Not
   keptTests?: KeptTests;
   /** What is wrong with the tests that the last attempt wrote first, if that did not end it. */
   testProblems?: TestProblem[];
+  /** The review of the last attempt that had one, by another agent. */
+  reviewed?: AgentReview;
   /** Test changes of the last attempt that ran its gates, compared with its base. */
   tests?: TestChanges;
   /** Changes that setup or gates of the last attempt made to the tree and halo reverted before a gate. */
@@ -177,6 +180,7 @@ export const FINDINGS = [
   'locks',
   'testProblems',
   'locked',
+  'reviewed',
 ] as const satisfies readonly (keyof StoryState)[];
 
 export type StoryFindings = Pick<StoryState, (typeof FINDINGS)[number]>;

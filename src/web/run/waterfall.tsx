@@ -136,6 +136,7 @@ const PHASES: Record<Phase, { color: string; tab: 'agent' | 'log' }> = {
   import: { color: 'own', tab: 'agent' },
   gates: { color: 'gates', tab: 'log' },
   refactor: { color: 'refactor', tab: 'agent' },
+  review: { color: 'review', tab: 'agent' },
   land: { color: 'land', tab: 'agent' },
 };
 

@@ -7,6 +7,7 @@ import type { FailureCause, LimitKey } from '../../core/failure/failure.ts';
 import type { AskedQuestion } from '../../core/run/questions.ts';
 import type { ModelPause } from '../../core/failure/model-pause.ts';
 import type { AttemptRef, HeldCommit, Judged } from '../../core/journal/event-parts.ts';
+import type { Feedback } from '../../core/review/feedback.ts';
 import type { Verdict } from '../../core/run/progress.ts';
 import type { JournalEntry } from '../../core/journal/events.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../core/agent.ts';
@@ -26,6 +27,8 @@ export interface AttemptOutcome {
   described?: true;
   /** The commit that waits for approval. */
   held?: HeldCommit;
+  /** What a reviewer wants changed in the commit that waits: the next attempt begins with it, and no person is asked. */
+  sentBack?: Pick<Feedback, 'text' | 'comments' | 'author'>;
   /** The commit with what the agent left when it asked a question. */
   left?: string;
   /** Answers that the agent proposes to its question. */

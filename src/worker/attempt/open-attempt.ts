@@ -31,8 +31,8 @@ export interface SandboxContext {
 export interface Attempt extends SandboxContext {
   readonly inputs: AttemptInputs;
   readonly agent: AttemptAgent;
-  /** The agent writes only the tests of the story, or refactors an implementation that passes them. */
-  readonly task?: 'tests' | 'refactor';
+  /** The agent writes only the tests of the story, refactors an implementation that passes them, or reviews the change. */
+  readonly task?: 'tests' | 'refactor' | 'review';
   /** The tests that the agent may not change. */
   readonly locked?: LockedTests | undefined;
   /** The work of an earlier attempt with which this one continues. */

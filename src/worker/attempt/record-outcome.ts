@@ -76,8 +76,10 @@ async function recordEnd(
     const postponed = wait && postponeAttempt(state, { ...attemptRef, ...wait }, { maxWaitMs, now: at });
     if (postponed !== undefined) return { entries: [postponed], result: 'postponed' };
     const { verdict } = outcome;
-    if (verdict !== 'failed')
-      return { entries: [storyEnded(attemptRef, withQuestion(end, config, now), { verdict })], result: undefined };
+    if (verdict !== 'failed') {
+      const ended = storyEnded(attemptRef, withQuestion(end, config, now), { verdict });
+      return { entries: [ended, ...sendBack(attemptRef, outcome)], result: undefined };
+    }
     const ended = pause === undefined ? outcome : waitTooLong(outcome, maxWaitMs);
     const failed = { ...attemptRef, ...signs, testOnly, ...ended };
     const { failure, entries } = judgeFailure(state, failed, { policies: config, now });
@@ -163,6 +165,12 @@ async function findOtherAgent(
     if (found !== undefined && 'model' in found) return other.agent;
   }
   return undefined;
+}
+
+/** The feedback of a reviewer, with which the next attempt begins. */
+function sendBack(attemptRef: AttemptRef, { held, sentBack }: AttemptOutcome): JournalEntry[] {
+  if (held === undefined || sentBack === undefined) return [];
+  return [{ type: 'feedback.given', ...attemptRef, commit: held.commit, by: 'halo', source: 'reviewer', ...sentBack }];
 }
 
 /** The end of an attempt with what belongs to its question, if it asks one. `now`: ms since 1970. */

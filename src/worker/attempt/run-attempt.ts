@@ -1,4 +1,7 @@
+import { addUsage } from '../../core/agent.ts';
 import { classifyFailure } from '../../core/failure/failure.ts';
+import type { AgentReview } from '../../core/review/agent-review.ts';
+import { storyOf } from '../../core/run/state.ts';
 import { recordProof } from '../proof/proof-files.ts';
 import { Measurements, passed, toOutcome, type AttemptOutcome } from './attempt-outcome.ts';
 import { keepLeftWork } from './kept-work.ts';
@@ -12,6 +15,7 @@ import { runAgent } from './phases/run-agent.ts';
 import { runGates } from './phases/run-gates.ts';
 import { setUp } from './phases/run-setup.ts';
 import { recordInterruption, recordOutcome } from './record-outcome.ts';
+import { REVIEWING } from '../joined.ts';
 import { assertLayersIntact } from '../snapshot/open-layer.ts';
 import { refactor, type GatedWork } from './tests-first/refactor.ts';
 import { writeTests } from './tests-first/write-tests.ts';
@@ -77,14 +81,37 @@ export async function implementStory(
 
 /** Repeats from the merge if another story lands first. */
 async function gateAndLand(attempt: Attempt, first: Work, measured: Measurements): Promise<AttemptOutcome> {
+  let review = reviewedBefore(attempt);
   for (let next = first; ;) {
-    const { work, gates } = await gateWork(attempt, next, measured);
-    await recordProof(attempt, work, gates);
-    await holdForApproval(attempt, work);
+    const gated = await gateAndReview(attempt, next, measured);
+    const { work, gates } = gated;
+    review = gated.review ?? review;
+    await recordProof(attempt, work, { ...gates, review });
+    await holdForApproval(attempt, work, review);
     const landing = await landCandidate(attempt, work, gates.layer);
     if (landing.kind === 'landed') return landing.outcome;
     next = await mergeWork(attempt, work, landing.tip);
   }
+}
+
+/** The review of the approved commit with which an attempt continues. */
+function reviewedBefore(attempt: Attempt): AgentReview | undefined {
+  return approvalOf(attempt) && storyOf(attempt.inputs.state, attempt.inputs.story.id).reviewed;
+}
+
+/** Runs the gates, and has the change reviewed that passed them, if the configuration asks for it. */
+export async function gateAndReview(
+  attempt: Attempt,
+  work: Work,
+  measured: Measurements,
+): Promise<GatedWork<Work> & { review: AgentReview | undefined }> {
+  const reviewer = REVIEWING.open(attempt, work);
+  const green = await gateWork(attempt, work, measured);
+  const own = new Measurements();
+  const review = await reviewer?.judge(green.work, own).finally(() => measured.addUsage(own.current.usage));
+  const { origin } = green.work;
+  const usage = addUsage(origin.usage, own.current.usage);
+  return { ...green, work: { ...green.work, origin: { ...origin, usage } }, review };
 }
 
 /** Runs the gates. What has passed may be refactored, if the configuration asks for it. */

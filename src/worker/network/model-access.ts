@@ -36,8 +36,8 @@ function cassettePath({ config, worker, identity, task }: Attempt): string {
   return storyCassettePath(cassettes, identity.storyKey);
 }
 
-/** The path of the cassette of the agent that writes the tests of a story, or refactors its change. */
-export function taskCassettePath(folder: string, storyKey: string, task: 'tests' | 'refactor'): string {
+/** The path of the cassette of the agent that writes the tests of a story, or refactors or reviews its change. */
+export function taskCassettePath(folder: string, storyKey: string, task: NonNullable<Attempt['task']>): string {
   return join(folder, `${storyKey}.${task}.jsonl`);
 }
 

@@ -1,4 +1,5 @@
 import { parseProof, proofText, type GateProof, type Proof } from '../../core/review/proof.ts';
+import type { AgentReview } from '../../core/review/agent-review.ts';
 import type { LockedTests } from '../../core/review/tests-first.ts';
 import { toHaloError } from '../../core/failure/errors.ts';
 import type { AttemptRef } from '../../core/journal/event-parts.ts';
@@ -19,7 +20,7 @@ const ARTIFACT = 'proof.json';
 export async function recordProof(
   { worker, config, identity, inputs }: Attempt,
   { candidate, origin, locked }: Work,
-  { gates: results, layer }: PassedGates,
+  { gates: results, layer, review }: PassedGates & { review?: AgentReview | undefined },
 ): Promise<void> {
   const { story, prd } = inputs;
   const { startedFrom, startedAt, usage, approval } = origin;
@@ -45,6 +46,7 @@ export async function recordProof(
     ...(config.tests.reports.length === 0 ? {} : { reports: [...config.tests.reports] }),
     ...(tests && { tests }),
     gates,
+    ...(review && { review: reviewOf(review, candidate.commit) }),
     usage: approval?.used ?? usage,
     halo: haloVersion(),
     startedAt,
@@ -54,6 +56,11 @@ export async function recordProof(
   // A commit that has landed always has its proof, also after a power failure.
   await worker.store.writeArtifact(identity.location, ARTIFACT, proofText(proof), { durable: true });
   await failpoint('proof.after');
+}
+
+/** Its commit is named if others landed before it. */
+function reviewOf({ commit, ...review }: AgentReview, landed: string): Proof['review'] {
+  return commit === landed ? review : { ...review, commit };
 }
 
 function testsOf({ command, files, cases, holding }: LockedTests, green: GateProof): Proof['tests'] {

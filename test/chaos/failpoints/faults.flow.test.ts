@@ -2,10 +2,11 @@ import { describe, expect, it, vi, type TestContext } from 'vitest';
 import type { Failpoint, Fault } from '../../../src/core/failure/failpoint-names.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
 import { belowLevel, FULL } from '../../support/suite/level.ts';
-import { SNAPSHOT_POINTS, TESTS_POINTS, WORKER_POINTS } from '../../support/faults/points.ts';
+import { REVIEW_POINTS, SNAPSHOT_POINTS, TESTS_POINTS, WORKER_POINTS } from '../../support/faults/points.ts';
 import {
   killWorker,
   openWorld,
+  REVIEWED,
   TESTS_FIRST,
   stopWorker,
   tidyUp,
@@ -21,6 +22,7 @@ vi.setConfig({ maxConcurrency: 4 });
 const RUNS = [
   ...[0, 1, 2, 3].map((run) => WORKER_POINTS.filter((_at, index) => index % 4 === run)),
   TESTS_POINTS,
+  REVIEW_POINTS,
   SNAPSHOT_POINTS,
 ];
 const STORIES = ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H'].map((id) => ({ id }));
@@ -72,6 +74,7 @@ async function survive(points: Failpoint[], fault: Fault, { task }: TestContext,
       'prd.write_back=true',
       ...PATIENT,
       ...(points === TESTS_POINTS ? TESTS_FIRST : points === SNAPSHOT_POINTS ? WITH_SNAPSHOT : []),
+      ...(points === REVIEW_POINTS ? REVIEWED : []),
     ];
     const runId = await world.submit(repository, stories, settings);
     const last = await go(world);

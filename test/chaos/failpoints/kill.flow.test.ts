@@ -1,8 +1,8 @@
 import { describe, expect, it, vi, type TestContext } from 'vitest';
 import type { Failpoint } from '../../../src/core/failure/failpoint-names.ts';
 import { FULL, LEVEL } from '../../support/suite/level.ts';
-import { SNAPSHOT_POINTS, TESTS_POINTS, WORKER_POINTS } from '../../support/faults/points.ts';
-import { TESTS_FIRST, WITH_SNAPSHOT } from '../../support/faults/world.ts';
+import { REVIEW_POINTS, SNAPSHOT_POINTS, TESTS_POINTS, WORKER_POINTS } from '../../support/faults/points.ts';
+import { REVIEWED, TESTS_FIRST, WITH_SNAPSHOT } from '../../support/faults/world.ts';
 import { surviveKill, surviveKills } from './survive-kill.ts';
 
 vi.setConfig({ maxConcurrency: 4 });
@@ -58,6 +58,12 @@ describe.concurrent('hazard 1: a worker killed at any failpoint: another one fin
   it.runIf(LEVEL < FULL)(AFTERWARDS.join(', '), { timeout: 1_200_000 }, async (context) => {
     await surviveKills(AFTERWARDS, context, { settings: WITH_SNAPSHOT, stories: 3 });
     withoutOutcomes(context);
+  });
+
+  it.for(LEVEL < FULL ? [] : REVIEW_POINTS)('%s', async (at, context) => {
+    const events = await surviveKill(at, context, REVIEWED);
+    const ofA = events.filter((event) => event.type === 'review.ended' && event.story === 'A');
+    expect(ofA).toHaveLength(at === 'review.after' ? 2 : 1);
   });
 
   it.for(testsPoints)('%s', async (at, context) => {

@@ -8,7 +8,18 @@ import { ENGINE_POINTS } from '../../support/faults/points.ts';
 import { readMatrix } from './matrix.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
-const PHASES: Phase[] = ['prepare', 'setup', 'tests', 'red', 'agent', 'export', 'import', 'gates', 'refactor'];
+const PHASES: Phase[] = [
+  'prepare',
+  'setup',
+  'tests',
+  'red',
+  'agent',
+  'export',
+  'import',
+  'gates',
+  'refactor',
+  'review',
+];
 const EVENTS = ['run.started', 'story.started', 'story.ended', 'run.ended', 'command'];
 
 it('the table of failpoints matches the sources', () => {

@@ -8,6 +8,7 @@ import { expect, vi } from 'vitest';
 import { openLocal } from '../../../src/api/local.ts';
 import type { Operations } from '../../../src/api/operations.ts';
 import type { JournalEvent } from '../../../src/core/journal/events.ts';
+import { REVIEW_SETTINGS, reviewedAgent, reviewWith } from '../halo/reviewed.ts';
 import { OK, prdOf, scripted, type TestStory } from '../halo/halo.ts';
 import { openHome, type HaloHome, type HaloProcess } from '../halo/halo-process.ts';
 import { findLeftovers } from './find-leftovers.ts';
@@ -72,6 +73,12 @@ export const TESTS_FIRST = [
   'tests.files=["*.test.sh"]',
   'tests.command="echo TAP version 13; sh {files}"',
   'tests.refactor=true',
+];
+
+/** Settings of a run whose stories are reviewed by an agent that agrees. */
+export const REVIEWED = [
+  `agents.command.run=${JSON.stringify(reviewedAgent('n=$(grep -oE "Story [A-Z0-9-]+" /tmp/prompt | head -n 1 | tr -d " "); date +%N >> "$n"', reviewWith([])))}`,
+  ...REVIEW_SETTINGS,
 ];
 
 /** The same story, for which the agent writes a test if it is asked for one. */

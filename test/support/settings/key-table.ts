@@ -178,6 +178,7 @@ export const KEY_TABLE: Record<string, Try[]> = {
   'approval.by': tighter('"others"', '"anyone"'),
   'prd.criteria': tighter('"required"', '"warn"'),
   'tests.first': tighter('"on"', '"report"'),
+  'review.when': tighter('"always"', '"ask"'),
   'tests.removed': tighter('"block"', '"report"'),
   'land.push': tighter('"branch"', '"base"'),
   'land.feedback_rounds': tighter('1', '3'),
@@ -298,6 +299,8 @@ export const KEY_TABLE: Record<string, Try[]> = {
   env: needing('{ A = "2" }', '{ A = "1" }'),
   services: needing('{ db = { image = "postgres:16" } }', '{ db = { image = "postgres:15" } }'),
   'tests.reports': needing('["report.xml"]', '["junit.xml"]'),
+  'review.agent': needing('"claude"', '"codex"'),
+  'review.model': needing('"gpt-5.5-mini"', '"gpt-5.5"'),
   'network.allow': needing(
     '["packages.example.com:443"]',
     '["a.example.com:443", "b.example.com:443"]',
@@ -329,6 +332,7 @@ export function homeFile(settings: Record<string, string>): string {
     'agents.command.run': '"true"',
     gates: '["true"]',
     'tests.command': '"t {files}"',
+    'review.agent': '"codex"',
     engines: '[{ name = "gpu", address = "unix:///gpu.sock", labels = ["gpu"] }]',
     ...PRICES,
   };

@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import { createFolders } from '../../../lib/fs.ts';
 import { applyDefaults } from '../../../config/apply-defaults.ts';
 import { withChoice } from '../../../config/choice/choose-agent.ts';
-import type { Host } from '../../../config/config.ts';
+import type { Config, Host } from '../../../config/config.ts';
 import { HaloError } from '../../../core/failure/errors.ts';
 import type { JournalEvent } from '../../../core/journal/events.ts';
 import type { Phase } from '../../../core/journal/phase.ts';
@@ -95,11 +95,19 @@ async function readAttempt(
   const location = { runId, storyKey: storyOf(state, storyId).key, attempt: ended.attempt };
   const { agent } = started.fallback ?? {};
   const asked = withChoice(applyDefaults(record.config), agent === undefined ? started.choice : { agent });
-  const config = started.fallback === undefined ? asked : withModel(asked, started.fallback.model);
+  const chosen = started.fallback === undefined ? asked : withModel(asked, started.fallback.model);
+  const review = events.findLast((event) => event.type === 'review.ended' && event.seq > started.seq && of(event));
+  const config = withReviewer(chosen, review?.type === 'review.ended' ? review.agent : undefined);
   const phases = events.flatMap((event) =>
     event.type === 'phase.started' && event.seq > started.seq && of(event) ? [event.phase] : [],
   );
   return { location, prd, story, state, config, image: started.image, end: { verdict, stopReason, summary }, phases };
+}
+
+/** The settings under which this agent reviews again, or none. */
+function withReviewer(config: Config, agent: string | undefined): Config {
+  const reviewers = config.review.reviewers.filter((each) => each.agent === agent);
+  return { ...config, review: { when: 'always', reviewers } };
 }
 
 /** Copies the cassettes that the attempt recorded, or from which it was replayed: of the tests that it wrote, and of the story. */
@@ -109,7 +117,7 @@ async function fetchCassettes(store: ArtifactStore, recorded: RecordedPhases, fo
   const source = mode === 'replay' ? cassettes : undefined;
   const ofStory = source && storyCassettePath(source, location.storyKey);
   await createFolders(folder);
-  for (const task of ['tests', 'refactor'] as const) {
+  for (const task of ['tests', 'refactor', 'review'] as const) {
     if (!phases.includes(task)) continue;
     const from = source && taskCassettePath(source, location.storyKey, task);
     const to = taskCassettePath(folder, location.storyKey, task);

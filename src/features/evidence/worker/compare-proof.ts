@@ -1,5 +1,6 @@
 import type { Config } from '../../../config/config.ts';
 import { HaloError } from '../../../core/failure/errors.ts';
+import { blockingOf, describeReview, reviewerName } from '../../../core/review/agent-review.ts';
 import type { Proof } from '../../../core/review/proof.ts';
 import type { WorkerContext } from '../../../worker/worker-context.ts';
 
@@ -62,6 +63,30 @@ export function compareSettings(proof: Proof, { origin, config, imageId, fault }
       found: `${origin}: ${wanted}`,
     }));
   return [...broken, ...different];
+}
+
+/** A change that had to be reviewed has landed after a review without blocking findings, or after a person approved it. */
+export function compareReview(
+  { review, approved }: Pick<Proof, 'review' | 'approved'>,
+  { origin, config }: { origin: string; config: Pick<Config, 'review'> },
+): FactCheck[] {
+  if (review === undefined) {
+    const isMissing = config.review.when === 'always' && approved !== true;
+    return isMissing
+      ? [{ what: 'review', recorded: 'none', found: `${origin}: review.when = "always"`, ok: false }]
+      : [];
+  }
+  const recorded = `${reviewerName(review)}: ${describeReview(review)}`;
+  const objects = review.failed !== undefined || blockingOf(review).length > 0;
+  if (!objects) return [{ what: 'review', recorded, found: 'nothing blocks', ok: true }];
+  return [
+    {
+      what: 'review',
+      recorded,
+      found: approved === true ? 'approved by a person' : 'no approval',
+      ok: approved === true,
+    },
+  ];
 }
 
 /** A setting: recorded and expected value. */

@@ -9,7 +9,9 @@ import type { CheckName } from '../../../worker/attempt/attempt-identity.ts';
 import { SILENT_JOURNAL } from '../../../worker/attempt/attempt-journal.ts';
 import { Measurements, passed, toOutcome, type AttemptOutcome } from '../../../worker/attempt/attempt-outcome.ts';
 import { openAttempt, type Attempt } from '../../../worker/attempt/open-attempt.ts';
-import { describeChange, gateWork, implementStory } from '../../../worker/attempt/run-attempt.ts';
+import { judgeHold } from '../../../worker/attempt/phases/approval.ts';
+import { describeChange, gateAndReview, gateWork, implementStory } from '../../../worker/attempt/run-attempt.ts';
+import { hasChanges } from '../../../worker/attempt/work.ts';
 import type { WorkerContext } from '../../../worker/worker-context.ts';
 import { compareFact, resolveImage, type FactCheck } from './compare-proof.ts';
 import { randomEpoch } from '../../../worker/proof/open-check-context.ts';
@@ -59,6 +61,7 @@ export async function replayStory(worker: WorkerContext, request: ReplayRequest)
     worker.store.readArtifact(location, 'tests/divergence.txt'),
     worker.store.readArtifact(location, 'divergence.txt'),
     worker.store.readArtifact(location, 'refactor/divergence.txt'),
+    worker.store.readArtifact(location, 'review/divergence.txt'),
   ]);
   const divergence = divergences.find((each) => each !== undefined)?.trim();
   return {
@@ -105,6 +108,10 @@ function rehearseAttempt(attempt: Attempt): Promise<AttemptOutcome> {
 async function runToGates(attempt: Attempt, measured: Measurements): Promise<AttemptOutcome> {
   if (attempt.inputs.state.dry) return describeChange(attempt, measured);
   const work = await implementStory(attempt, measured);
+  if (hasChanges(work)) {
+    const gated = await gateAndReview(attempt, work, measured);
+    return (await judgeHold(attempt, gated.work, gated.review)) ?? passed(work);
+  }
   await gateWork(attempt, work, measured);
   return passed(work);
 }

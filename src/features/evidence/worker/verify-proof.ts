@@ -20,7 +20,14 @@ import { runCommands, setupAndGates, type CommandPlan } from '../../../worker/wo
 import { CANDIDATE, VIEW } from '../../../worker/workspace/sandbox-paths.ts';
 import { planCleanSteps } from '../../../worker/workspace/step-plan.ts';
 import { Workspace } from '../../../worker/workspace/workspace.ts';
-import { compareFact, compareSettings, resolveImage, type FactCheck, type ReferenceSettings } from './compare-proof.ts';
+import {
+  compareFact,
+  compareReview,
+  compareSettings,
+  resolveImage,
+  type FactCheck,
+  type ReferenceSettings,
+} from './compare-proof.ts';
 import { openCheckContext } from '../../../worker/proof/open-check-context.ts';
 
 interface VerifyRequest {
@@ -42,7 +49,7 @@ interface VerifyRequest {
  */
 export async function verifyProof(worker: WorkerContext, request: VerifyRequest): Promise<FactCheck[]> {
   const { proof, commit, gitDir, reference, trustProof, signal } = request;
-  const facts = await checkCommit(request);
+  const facts = [...(await checkCommit(request)), ...compareReview(proof, reference)];
   const different = compareSettings(proof, reference);
   const same = `as in ${reference.origin}`;
   const settings = different.length === 0 ? [compareFact('settings', same, same)] : different;

@@ -1,8 +1,17 @@
 import { readAnswer } from '../../../agents/answer.ts';
 import type { Config } from '../../../config/config.ts';
 import { NO_USAGE } from '../../../core/agent.ts';
+import {
+  blockingOf,
+  describeReview,
+  findingText,
+  MAX_REVIEW_ROUNDS,
+  reviewerName,
+  type AgentReview,
+} from '../../../core/review/agent-review.ts';
+import type { FeedbackComment } from '../../../core/review/feedback.ts';
 import type { HeldCommit } from '../../../core/journal/event-parts.ts';
-import { storyOf, type Approval } from '../../../core/run/state.ts';
+import { storyOf, type Approval, type StoryState } from '../../../core/run/state.ts';
 import { describeHidden } from '../../../core/text/hidden-places.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
 import { holdCommit, openHeldRepository, readHeldCommit } from '../../../git/commit/held-commits.ts';
@@ -20,7 +29,8 @@ import { readBytesAt } from '../../../git/repository/inspect-repo.ts';
 import { MAX_PRD_BYTES } from '../../../prd/decode-prd.ts';
 import { judgePrdChange, type PrdChange } from '../../../prd/judge-change.ts';
 import { readNewestProof } from '../../proof/proof-files.ts';
-import { AttemptEnded } from '../attempt-outcome.ts';
+import { defined } from '../../../lib/guards.ts';
+import { AttemptEnded, type AttemptOutcome } from '../attempt-outcome.ts';
 import type { Attempt, AttemptInputs } from '../open-attempt.ts';
 import type { Candidate, Work, WorkOrigin } from '../work.ts';
 import { mergeOntoTip } from './land-candidate.ts';
@@ -30,22 +40,55 @@ const MAX_NAMED_PATHS = 5;
 /**
  * Keeps a commit that passed its gates until a person decides, and ends the attempt with NEEDS_HUMAN. That happens if the
  * commit changes protected paths, adds a possible secret or hidden characters where the configuration asks for approval,
- * or if every story needs approval. A change that a person has approved is held again only if a merge moved it into files
+ * if a reviewer objects to it or failed, or if every story needs approval. What a reviewer objects to is sent back first,
+ * a few times. A change that a person has approved is held again only if a merge moved it into files
  * that they did not see.
  */
-export async function holdForApproval(attempt: Attempt, { candidate, origin }: Work): Promise<void> {
-  const { config, resources, identity } = attempt;
-  const { approval } = origin;
-  if (!changesUnseen(candidate, approval)) return;
-  const guarded = await judgePaths(attempt, candidate);
-  const hold = findHold(candidate, { guarded, approval, config });
-  if (hold === undefined) return;
+export async function holdForApproval(attempt: Attempt, work: Work, review: AgentReview | undefined): Promise<void> {
+  const { resources, identity } = attempt;
+  const end = await judgeHold(attempt, work, review);
+  if (end === undefined) return;
   const { candidateDir, mirrorDir } = resources;
   const { runId, storyKey } = identity;
-  const { commit } = candidate;
+  const { commit } = work.candidate;
   await holdCommit({ candidateDir, mirrorDir, runId, storyKey, commit });
+  throw new AttemptEnded(end);
+}
+
+/** How the attempt ends if its change may not land now; undefined if it may. Nothing is kept yet. */
+export async function judgeHold(
+  attempt: Attempt,
+  { candidate, origin }: Work,
+  review: AgentReview | undefined,
+): Promise<AttemptOutcome | undefined> {
+  const { config, inputs } = attempt;
+  const { approval } = origin;
+  if (!changesUnseen(candidate, approval)) return undefined;
+  const guarded = await judgePaths(attempt, candidate);
+  const hold = findHold(candidate, { guarded, approval, config, review });
+  if (hold === undefined) return undefined;
   const { summary, ...held } = hold;
-  throw new AttemptEnded({ verdict: 'needs_human', stopReason: 'NEEDS_HUMAN', summary, held: { commit, ...held } });
+  const { commit } = candidate;
+  const sentBack = findSendBack(review, storyOf(inputs.state, inputs.story.id));
+  const asks = { verdict: 'needs_human', stopReason: 'NEEDS_HUMAN' } as const;
+  return { ...asks, summary, held: { commit, ...held }, ...defined({ sentBack }) };
+}
+
+/** What a reviewer wants changed, unless a person is to decide: the review failed, or the story was sent back often enough. */
+export function findSendBack(
+  review: AgentReview | undefined,
+  { feedback = [] }: Pick<StoryState, 'feedback'>,
+): AttemptOutcome['sentBack'] {
+  const rounds = feedback.filter(({ source }) => source === 'reviewer').length;
+  if (review === undefined || review.failed !== undefined || rounds >= MAX_REVIEW_ROUNDS) return undefined;
+  const blocking = blockingOf(review);
+  if (blocking.length === 0) return undefined;
+  const comments = blocking.flatMap(({ path, line, criterion, text }): FeedbackComment[] => {
+    const about = criterion === undefined ? '' : ` (criterion ${criterion})`;
+    return path === undefined ? [] : [{ path, side: 'new', ...defined({ line }), text: `${text}${about}` }];
+  });
+  const general = blocking.filter(({ path }) => path === undefined).map((each) => `- ${findingText(each)}`);
+  return { text: general.join('\n'), comments, author: `the reviewer ${reviewerName(review)}` };
 }
 
 /** The part of an approval that decides whether a commit is held again. */
@@ -56,24 +99,27 @@ export interface HoldFacts {
   guarded: JudgedPaths;
   approval: SeenPaths | undefined;
   config: Pick<Config, 'approval' | 'land' | 'secrets'>;
+  review?: AgentReview | undefined;
 }
 
 /** Why a candidate needs the approval of a person, and for which paths; undefined if it may land. */
 export function findHold(
   candidate: Pick<Candidate, 'changed' | 'suspects' | 'hidden'>,
-  { guarded, approval, config }: HoldFacts,
+  { guarded, approval, config, review }: HoldFacts,
 ): (Omit<HeldCommit, 'commit'> & { summary: string }) | undefined {
   if (!changesUnseen(candidate, approval)) return undefined;
   const secret = config.secrets.added === 'block' ? candidate.suspects.map(({ path }) => path) : [];
   const paths = [...new Set([...guarded.paths, ...secret])];
   const hidden = config.land.hiddenCharacters === 'block' ? candidate.hidden : undefined;
-  if (paths.length === 0 && hidden === undefined && config.approval.mode !== 'story') return undefined;
+  const objects = review !== undefined && (review.failed !== undefined || blockingOf(review).length > 0);
+  if (paths.length === 0 && hidden === undefined && !objects && config.approval.mode !== 'story') return undefined;
   const unseen = approval && unseenPaths(candidate, approval);
   const reasons = [
     ...(approval && unseen ? [`since ${approval.by} approved it, the merge moved it to ${quotePaths(unseen)}`] : []),
     ...(guarded.named.length === 0 ? [] : [`it changes protected paths: ${listPaths(guarded.named)}`]),
     ...(guarded.prds.length === 0 ? [] : [`it changes ${listPaths(guarded.prds)}`]),
     ...(hidden === undefined ? [] : [`it adds ${describeHidden(hidden)}`]),
+    ...(objects ? [describeObjection(review)] : []),
     ...(secret.length === 0 ? [] : [`it adds what looks like a secret: ${quotePaths(secret)}`]),
   ];
   const always = 'gates passed; waiting for approval (approval.mode = "story")';
@@ -83,6 +129,14 @@ export function findHold(
   ];
   const summary = reasons.length === 0 ? always : `the gates pass, but ${reasons.join('; ')}`;
   return { paths, summary, ...(named.length > 0 && { named }) };
+}
+
+function describeObjection(review: AgentReview): string {
+  if (review.failed !== undefined) return `the reviewer ${reviewerName(review)} gave ${describeReview(review)}`;
+  const blocking = blockingOf(review);
+  const first = blocking.slice(0, 1).map(findingText).join('');
+  const more = blocking.length === 1 ? '' : ` (and ${blocking.length - 1} more)`;
+  return `the reviewer ${reviewerName(review)} objects: ${safeLine(first, 300)}${more}`;
 }
 
 function changesUnseen(candidate: Pick<Candidate, 'changed'>, approval: SeenPaths | undefined): boolean {

@@ -28,20 +28,22 @@ interface AgentOptions {
   exporter?: Exporter | undefined;
   /** Receives what is measured of the agent, however it ends. */
   measured: Measurements;
+  /** Default: the prompt of the story. */
+  prompt?: string;
 }
 
 /** Lets the agent work on the story, and returns its answer of status `ok`. Throws what ended the attempt. */
 export async function runAgent(
   attempt: Attempt,
   work: Workspace,
-  { exporter, measured: total }: AgentOptions,
+  { exporter, measured: total, prompt }: AgentOptions,
 ): Promise<AgentAnswer> {
   await exporter?.ready;
   let measured: AgentMeasurements = { usage: NO_USAGE };
   const running = attempt.journal.phase('agent', async () => {
     const step = await work.takeNext();
     await step.services?.ready('agent');
-    const following = followAgent(attempt, step).then(async ({ run, judgement }) => {
+    const following = followAgent(attempt, step, prompt).then(async ({ run, judgement }) => {
       measured = { ...measured, output: run.output, denied: run.denied };
       // A question is an answer, also beside a service that has ended.
       const { end } = judgement;
@@ -79,17 +81,19 @@ export async function runAgent(
 async function followAgent(
   attempt: Attempt,
   { sandbox, egress, outputPipe, forwards }: StartedStep,
+  given: string | undefined,
 ): Promise<{ run: AgentRun; judgement: AgentJudgement }> {
   const { config, worker, journal, signal } = attempt;
   const { adapter } = attempt.agent;
   const { location } = attempt.identity;
-  const prompt = await writePrompt(attempt);
+  if (given !== undefined) await worker.store.writeArtifact(location, 'prompt.md', given);
+  const prompt = given ?? (await writePrompt(attempt));
   const { agent, agentOptions, model } = config;
   const ofModel = model.api === undefined ? {} : { model: model.name };
   await journal.report({ type: 'agent.launched', agent, ...ofModel, ...agentOptions });
   const stderr = tailSink(8_192);
   const { story, state } = attempt.inputs;
-  const form = state.planning ? 'json' : answerFormOf(config, adapter);
+  const form = state.planning || attempt.task === 'review' ? 'json' : answerFormOf(config, adapter);
   const read = adapter.createReader({ story: story.id, form, testsOnly: attempt.task === 'tests' });
   const collector = openRunCollector({ read, isTalk: (lines) => adapter.isTalk?.(lines, form) === true });
   const batcher = openActivityBatcher((activities) =>

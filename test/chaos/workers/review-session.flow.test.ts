@@ -1,0 +1,39 @@
+import { describe, expect, it, vi } from 'vitest';
+import { checkInvariants } from '../../support/faults/check-invariants.ts';
+import { killWorker, openWorld, stopWorker, tidyUp } from '../../support/faults/world.ts';
+import { HOLD, releaseUntil } from '../../support/halo/hold.ts';
+import { REVIEW_SETTINGS, reviewedAgent, reviewWith } from '../../support/halo/reviewed.ts';
+import { PATIENCE } from '../../support/patience.ts';
+
+const AGENT = reviewedAgent('date +%N > A', `${HOLD}; ${reviewWith([])}`);
+
+describe('hazard 80: a worker that is killed while a change is reviewed', () => {
+  it('is replaced: the review is repeated without using up an attempt, and the story lands once', async () => {
+    const world = openWorld();
+    try {
+      const repository = world.addRepository();
+      const agent = `agents.command.run=${JSON.stringify(AGENT)}`;
+      const runId = await world.submit(repository, [{ id: 'A' }], [...REVIEW_SETTINGS, agent]);
+      const first = world.startWorker();
+      const reviews = () =>
+        world.journal(runId).filter((event) => event.type === 'phase.started' && event.phase === 'review').length;
+      await vi.waitUntil(() => reviews() === 1, PATIENCE);
+      await killWorker(first);
+      await world.expireLocks();
+      const second = world.startWorker();
+      await vi.waitUntil(() => reviews() === 2, PATIENCE);
+      await releaseUntil(
+        () => [runId],
+        () => expect(world.journal(runId).some(({ type }) => type === 'run.ended')).toBe(true),
+      );
+      await stopWorker(second);
+      await tidyUp(world);
+      await checkInvariants(world, [{ runId, repository, main: 'unchanged', landed: ['A'] }]);
+      const journal = world.journal(runId);
+      expect(journal.filter(({ type }) => type === 'review.ended')).toHaveLength(1);
+      expect(journal.filter(({ type }) => type === 'story.ended')).toMatchObject([{ attempt: 1, verdict: 'passed' }]);
+    } finally {
+      await world.close();
+    }
+  });
+});
