@@ -1,4 +1,5 @@
 import type { JSX } from 'preact';
+import { JUDGED } from '../../core/review/agent-review.ts';
 import { isTested, type TestFinding } from '../../core/review/criteria.ts';
 import { isTestPath, type StoryReview } from '../../core/review/review.ts';
 import { safeText } from '../../core/text/safe-text.ts';
@@ -33,7 +34,7 @@ export function CriteriaList({ criteria, files, onShow }: CriteriaListProps): JS
         {criteria
           .map((criterion) => ({ locked: [], ...criterion }))
           .map((criterion) => {
-            const { n, text, claim, locked } = criterion;
+            const { n, text, claim, locked, judged } = criterion;
             return (
               <li key={n}>
                 <p class="criterion">
@@ -59,6 +60,7 @@ export function CriteriaList({ criteria, files, onShow }: CriteriaListProps): JS
                     <Named key={`file ${name}`} name={name} place={findFilePlace(files, name)} onShow={onShow} />
                   ))}
                   {!isNamed(criterion) && <li class="warn">No test named by the agent.</li>}
+                  {judged !== undefined && <li class={judged === 'yes' ? 'soft' : 'warn'}>{JUDGED[judged]}</li>}
                 </ul>
               </li>
             );

@@ -4,6 +4,8 @@ import { safeText } from '../../core/text/safe-text.ts';
 import { memo } from '../page/memo.ts';
 import { CommentCard, CommentEditor } from './comment-panel.tsx';
 import { markChanged, readTokens } from './highlight-lines.ts';
+import type { ReviewFinding } from '../../core/review/agent-review.ts';
+import { AgentFinding } from './agent-findings.tsx';
 import type { PatchFile, PatchHunk, PatchLine } from '../../core/review/read-patch.ts';
 import type { ChangedPart, DiffRow } from './diff-rows.ts';
 import { isIn, type Place, type ReviewAction, type UnsentComment, type ReviewState } from './review-state.ts';
@@ -22,6 +24,8 @@ export interface RowContext {
   mayComment: boolean;
   changedParts: ReadonlyMap<PatchLine, ChangedPart>;
   comments: readonly UnsentComment[];
+  /** Of another agent, about this file. */
+  findings?: readonly ReviewFinding[];
   draft: ReviewState['draft'];
   chosen: ReviewState['chosen'];
   target: ReviewState['target'];
@@ -63,7 +67,7 @@ function endsAt(file: PatchFile, row: BlockRow, { path, side, line, endLine = li
 }
 
 function Row({ row, context }: { row: BlockRow; context: RowContext }): JSX.Element {
-  const { file, isSplit, comments, draft, dispatch } = context;
+  const { file, isSplit, comments, findings = [], draft, dispatch } = context;
   if (row.isHeader === true)
     return (
       <div class="row hunk" data-row>
@@ -72,11 +76,15 @@ function Row({ row, context }: { row: BlockRow; context: RowContext }): JSX.Elem
     );
   const written = draft !== undefined && endsAt(file, row, draft) ? draft : undefined;
   const here = comments.filter((comment) => comment.id !== draft?.id && endsAt(file, row, comment));
+  const found = findings.filter(({ line }) => line !== undefined && line === row.right?.new);
   return (
     <>
       {isSplit ? <SplitLine row={row} context={context} /> : <UnifiedLine row={row} context={context} />}
-      {(written !== undefined || here.length > 0) && (
+      {(written !== undefined || here.length + found.length > 0) && (
         <div class="talk">
+          {found.map((finding, index) => (
+            <AgentFinding key={`finding ${index}`} finding={finding} />
+          ))}
           {here.map((comment) => (
             <CommentCard key={comment.id} comment={comment} dispatch={dispatch} />
           ))}

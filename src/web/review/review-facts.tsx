@@ -21,13 +21,15 @@ interface ReviewFactsProps {
 }
 
 const MAX_NAMED = 12;
+/** Findings that are drawn in another way. */
+const DRAWN = ['tests', 'review'];
 
 /** What a reviewer has to see before the diff. */
 export function ReviewFacts({ reviews, held, files, onShow }: ReviewFactsProps): JSX.Element {
   const single = reviews.length === 1 ? reviews[0] : undefined;
   const prefix = ({ id }: StoryReview) => (single === undefined ? `${id}: ` : '');
   const changed = files.map(({ path, added, removed, hunks }) => ({ path, added, removed, hunks: hunks.length }));
-  const drawn: readonly string[] = held !== undefined && held.paths.length > 0 ? ['tests', 'protected'] : ['tests'];
+  const drawn: readonly string[] = held !== undefined && held.paths.length > 0 ? [...DRAWN, 'protected'] : DRAWN;
   const findings = reviews.flatMap((review) => [
     ...review.findings.filter(({ kind }) => !drawn.includes(kind)).map(({ text }) => `${prefix(review)}${text}`),
     ...(single === undefined ? [] : findDoubts(review, changed)),

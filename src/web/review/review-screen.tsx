@@ -7,6 +7,8 @@ import { safeText } from '../../core/text/safe-text.ts';
 import { EmptyState, Problem, type Person } from '../page/page-parts.tsx';
 import { readText, runPath, useLoaded } from '../page/read-server.ts';
 import { CopyButton, ShellCommands } from '../page/copy-button.tsx';
+import type { ReviewFinding } from '../../core/review/agent-review.ts';
+import { AgentReviewFact } from './agent-findings.tsx';
 import { CommentPanel, EarlierFeedback } from './comment-panel.tsx';
 import { CriteriaList } from './criteria-list.tsx';
 import { DiffFile, PatchNotes } from './diff-file.tsx';
@@ -162,6 +164,8 @@ function Review({ runId, story, review, person, patch, commit, onResult, onSent 
   const comments = allComments(state);
   const byPath = useMemo(() => groupByPath(state.comments), [state.comments]);
   const criteria = useMemo(() => criteriaByPath(files, reviews[0]?.criteria ?? []), [files, review]);
+  const reviewed = reviews.length === 1 ? reviews[0]?.reviewed : undefined;
+  const findings = useMemo(() => groupByPath(reviewed?.findings ?? []), [reviewed]);
   const protectedPaths = found?.held?.paths ?? NO_PATHS;
   const onShow = (place: Place) => {
     setSince(undefined);
@@ -198,6 +202,7 @@ function Review({ runId, story, review, person, patch, commit, onResult, onSent 
         {files.length > 0 && <ReviewFacts {...{ reviews, files, onShow }} held={found?.held} />}
         {files.length > 0 && reviews.length > 1 && <StoryDoubts runId={runId} reviews={reviews} />}
         {story !== undefined && <CriteriaList criteria={reviews[0]?.criteria ?? []} files={files} onShow={onShow} />}
+        {reviewed !== undefined && <AgentReviewFact review={reviewed} onShow={onShow} />}
         {found !== undefined && <AgentSummary runId={runId} story={found.id} attempt={found.attempts} />}
       </div>
       <EarlierFeedback feedback={found?.feedback ?? []} />
@@ -271,6 +276,7 @@ function Review({ runId, story, review, person, patch, commit, onResult, onSent 
                   isSplit={isSplit}
                   mayComment={decisions.sendBack}
                   comments={byPath.get(file.path) ?? NO_COMMENTS}
+                  findings={findings.get(file.path) ?? NO_FINDINGS}
                   draft={ofFile(draft)}
                   chosen={ofFile(chosen)}
                   target={ofFile(target)}
@@ -290,12 +296,13 @@ function Review({ runId, story, review, person, patch, commit, onResult, onSent 
 }
 
 const NO_COMMENTS: readonly UnsentComment[] = [];
+const NO_FINDINGS: readonly ReviewFinding[] = [];
 const NO_PATHS: readonly string[] = [];
 const NO_FILES: readonly PatchFile[] = [];
 
-function groupByPath(comments: readonly UnsentComment[]): Map<string, UnsentComment[]> {
-  const groups = new Map<string, UnsentComment[]>();
-  for (const comment of comments) groups.set(comment.path, [...(groups.get(comment.path) ?? []), comment]);
+function groupByPath<T extends { path?: string }>(said: readonly T[]): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const each of said) if (each.path !== undefined) groups.set(each.path, [...(groups.get(each.path) ?? []), each]);
   return groups;
 }
 

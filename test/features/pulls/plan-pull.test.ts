@@ -33,7 +33,21 @@ describe('the pull request of a run', () => {
       criteria,
       claims: new Map([['US-001', [claim]]]),
     });
-    expect(plan.body).toContain('- [x] `It adds.`\n- [ ] `It subtracts.`');
+    expect(plan.body).toContain('- [x] `It adds.`: tested by `adds`\n- [ ] `It subtracts.`');
+  });
+
+  it('has the word of a reviewer where no test is named, and its findings as code', () => {
+    const review = {
+      ...({ type: 'review.ended', story: 'US-001', attempt: 1, agent: 'claude', model: 'large', commit: 'c' } as const),
+      findings: [{ path: 'a.js', line: 2, severity: 'note' as const, text: 'See #12, @boss `x` <img src=x>.' }],
+      criteria: [{ n: 1, met: 'unclear' as const }],
+    };
+    const criteria = new Map([['US-001', ['It adds.']]]);
+    const { body } = planPull(stateOf(created('r'), ...passed('US-001'), review), { ...none, criteria });
+    expect(body).toContain('- [ ] `It adds.`: unclear to the reviewer\n');
+    expect(body).toContain(
+      "- reviewed by `claude (large)`: 1 note\n  - note: `a.js:2: See #12, @boss 'x' <img src=x>.`",
+    );
   });
 
   it.each([

@@ -1,4 +1,5 @@
 import { formatUsd } from '../../../core/budget.ts';
+import { describeReview, findingText, JUDGED, reviewerName } from '../../../core/review/agent-review.ts';
 import { isTested, type CheckedClaim } from '../../../core/review/criteria.ts';
 import type { Proof } from '../../../core/review/proof.ts';
 import { isDone, isSelected, type RunState, type StoryState } from '../../../core/run/state.ts';
@@ -29,6 +30,8 @@ const MAX_BODY = 60_000;
 const MAX_STORIES = 100;
 const MAX_CRITERIA = 30;
 const MAX_LINE = 200;
+const MAX_TESTS = 3;
+const MAX_REVIEW_FINDINGS = 20;
 
 /**
  * The pull request of a run. Texts of the PRD, of agents and of the repository are in code spans: no mention, link, image or
@@ -88,6 +91,7 @@ export function storySection(story: StoryState, facts: PullFacts): string {
     ...criteriaLines(story, facts),
     ...(proof === undefined ? [] : proofLines(proof)),
     ...testLines(story),
+    ...reviewLines(story),
   ];
   return `### ${code(id)} ${code(title)}\n\n${lines.join('\n')}`;
 }
@@ -95,19 +99,40 @@ export function storySection(story: StoryState, facts: PullFacts): string {
 /** How often, and by whom, the story was sent back on the forge. */
 function feedbackLines({ feedback = [] }: StoryState): string[] {
   const given = feedback.flatMap(({ source, author }) =>
-    source === undefined ? [] : [source === 'checks' ? 'failing checks' : `a review of ${code(author ?? '')}`],
+    source === undefined || source === 'reviewer'
+      ? []
+      : [source === 'checks' ? 'failing checks' : `a review of ${code(author ?? '')}`],
   );
   return given.length === 0 ? [] : [`- sent back by: ${given.join(', ')}`];
 }
 
 /** The criteria as a checklist: ticked are those of a story that passed for which a test that ran is named. */
-function criteriaLines({ id, progress }: StoryState, { criteria, claims }: PullFacts): string[] {
+function criteriaLines({ id, progress, reviewed }: StoryState, { criteria, claims }: PullFacts): string[] {
   const claimed = claims.get(id) ?? [];
   return (criteria.get(id) ?? []).slice(0, MAX_CRITERIA).map((text, index) => {
     const claim = claimed.find(({ n }) => n === index + 1);
     const isMet = progress === 'passed' && claim !== undefined && isTested({ claim });
-    return `- [${isMet ? 'x' : ' '}] ${code(text)}`;
+    const judged = reviewed?.criteria.find(({ n }) => n === index + 1)?.met;
+    const evidence = isMet ? provenBy(claim) : judged === undefined ? '' : `: ${JUDGED[judged]}`;
+    return `- [${isMet ? 'x' : ' '}] ${code(text)}${evidence}`;
   });
+}
+
+function provenBy({ tests }: CheckedClaim): string {
+  const shown = tests.slice(0, MAX_TESTS).map(({ name }) => code(name));
+  const more = tests.length - shown.length;
+  return `: tested by ${shown.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
+/** The review of another agent; its findings are texts of an agent, too. */
+function reviewLines({ reviewed }: StoryState): string[] {
+  if (reviewed === undefined) return [];
+  return [
+    `- reviewed by ${code(reviewerName(reviewed))}: ${describeReview(reviewed).replaceAll(/[<>@#!`[\]]/g, ' ')}`,
+    ...reviewed.findings
+      .slice(0, MAX_REVIEW_FINDINGS)
+      .map((finding) => `  - ${finding.severity}: ${code(findingText(finding))}`),
+  ];
 }
 
 function proofLines({ gates, tests, agent, usage, approvedBy }: Proof): string[] {
