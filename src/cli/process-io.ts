@@ -5,6 +5,7 @@ import { exitCodeOf } from '../core/failure/stop-reason.ts';
 import type { Screen } from '../tui/canvas.ts';
 import { composeServices, type Services } from './compose.ts';
 import { readKeys } from './run/read-keys.ts';
+import { takeTerminal, type TakenTerminal } from './run/take-terminal.ts';
 
 /** Everything outside the program that a command uses; tests replace it. */
 export interface ProcessIo {
@@ -36,6 +37,8 @@ export interface ProcessIo {
    * Returns a function that removes it. Does nothing without a terminal.
    */
   onKey(listener: (key: string) => void): () => void;
+  /** Gives the terminal to a program; undefined if stdin and stdout are not a terminal. */
+  takeTerminal(): TakenTerminal | undefined;
   /** Calls `listener` when the process that started this one, with a channel to it, has ended; never without a channel. */
   onParentEnd(listener: () => void): void;
   /** Ends the process immediately. */
@@ -99,6 +102,8 @@ export function openProcessIo(words: readonly string[]): ProcessIo {
       if (text !== undefined) for (const signal of SIGNALS) process.on(signal, onEnd);
     },
     onKey: (listener) => (process.stdin.isTTY ? readKeys(process.stdin, listener) : () => undefined),
+    takeTerminal: () =>
+      process.stdin.isTTY && process.stdout.isTTY ? takeTerminal(process.stdin, process.stdout) : undefined,
     onParentEnd(listener) {
       // The channel alone keeps no process alive.
       process.channel?.unref();

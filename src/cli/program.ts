@@ -47,6 +47,11 @@ const GROUPS: Record<string, readonly Omit<Entry, 'heading'>[]> = {
       load: () => import('./commands/show.ts'),
     },
     { name: 'diff', summary: 'show what a run changed', load: () => import('./commands/diff.ts') },
+    {
+      name: 'debug',
+      summary: 'open a shell in a copy of an attempt',
+      load: () => import('../features/debug/cli/debug.ts'),
+    },
     { name: 'batch', summary: 'show the runs of one submit', load: () => import('./commands/batch.ts') },
     { name: 'network', summary: 'list the network requests of a run', load: () => import('./commands/network.ts') },
     {

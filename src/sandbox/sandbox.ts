@@ -134,12 +134,28 @@ export interface Sandbox {
   prepare(script: string, stdin?: Readable): Promise<string>;
   run(command: Command): Promise<SandboxExit>;
   /**
+   * Runs a shell script on a terminal in the sandbox, beside its command, until the script or the sandbox ends. Returns the
+   * exit code; undefined if the sandbox ended first. Throws DOCKER_FAILED.
+   */
+  runOnTerminal(script: string, terminal: Terminal): Promise<number | undefined>;
+  /**
    * Forwards connections to 127.0.0.1:port in the sandbox to `accept`, over the stdio of a program executed in it.
    * Resolves when the port listens. Throws DOCKER_FAILED when it does not.
    */
   listen(options: ListenOptions): Promise<Listener>;
   /** Kills and removes it with its anonymous volumes; safe to call at any time and repeatedly. */
   remove(): Promise<void>;
+}
+
+/** The terminal of a person. */
+export interface Terminal {
+  /** What the person types. */
+  input: Readable;
+  /** Receives what programs print, with escape sequences that may be hostile. */
+  output: Writable;
+  size(): { rows: number; columns: number };
+  /** Calls `listener` when the size has changed. Returns a function that removes it. */
+  onResize(listener: () => void): () => void;
 }
 
 /** Receives the connections that programs in a sandbox make to a port. */

@@ -36,6 +36,11 @@ export interface ArtifactStore {
   ): Promise<string>;
   /** Writes `diff.patch`. Only known secrets are masked in it, because text that looks like a secret may be code. */
   writePatch(location: AttemptLocation, patch: Uint8Array): Promise<void>;
+  /**
+   * Creates the folder of an artifact, whose file `write` then makes at the path that it gets. Nothing is masked: only for
+   * commits, which contain no known secret.
+   */
+  placeArtifact(location: AttemptLocation, name: string, write: (path: string) => Promise<void>): Promise<void>;
   /** Opens a stream that writes an artifact. It fails, and touches no file, if `mayWrite` throws. */
   openArtifact(location: AttemptLocation, name: string, mayWrite?: () => Promise<void>): Writable;
   /** The text of an artifact, or undefined when it does not exist. */
@@ -86,6 +91,13 @@ export function openArtifactStore(
       return path.slice(paths(location.runId).dir.length + 1);
     },
     writePatch: (location, patch) => writeInFolder(artifactPath(home, location, 'diff.patch'), masker.known(patch)),
+    placeArtifact(location, name, write) {
+      const path = artifactPath(home, location, name);
+      return withDiskErrors(path, async () => {
+        await createFolders(dirname(path), 0o700);
+        await write(path);
+      });
+    },
     openArtifact: (location, name, mayWrite) =>
       maskingSink(masker, openFileSink(artifactPath(home, location, name), mayWrite)),
     readArtifact(location, name) {

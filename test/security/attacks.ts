@@ -820,6 +820,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'they are refused when the settings are read',
   ],
   [
+    'incident debug-shell',
+    'use a debug shell to reach the network, the engine or the repository, to change a snapshot, to stay after its end, or to give commands to the terminal of a person',
+    'the shell is in a sealed sandbox on views, with a terminal of its own; escape sequences that a terminal answers, or that change more than its screen, are removed; the sandbox ends with its connection',
+  ],
+  [
     'incident acp-lines',
     'make an ACP agent print or say what looks like lines of halo’s client, hide an answer in what it ran, ask for rights that it names itself, or print without end',
     'each update becomes one line, in which all text is quoted; only the last message of the turn is the answer, and only kinds of permissions count; lines have a maximum size',

@@ -68,7 +68,7 @@ Examples:
 
 Ctrl-C stops following, not the runs.
 
-See also: halo status, halo diff`;
+See also: halo status, halo diff, halo debug`;
 
 async function logs(references: string[], flags: Flags, cli: Cli): Promise<void> {
   assertOneView(flags);

@@ -253,6 +253,8 @@ function foldEvent(state: RunState | undefined, event: JournalEvent): RunState |
     case 'note.failed':
     case 'criteria.claimed':
     case 'refactor.ended':
+    case 'debug.opened':
+    case 'debug.closed':
       return next;
   }
 }

@@ -114,6 +114,10 @@ export interface StoryEvents {
   'issue.noted': { found: 'edited' | 'unread'; why: string } & AttemptRef;
   /** The issue of the story shows this status, or was closed. */
   'issue.reported': { status: IssueStatus | 'closed' } & AttemptRef;
+  /** A user opened a copy of a state of the attempt: a shell, or for this command. */
+  'debug.opened': { point: 'agent' | 'gates'; by: string; command?: string } & AttemptRef;
+  /** It was removed. `exitCode`: of the command; absent if it was stopped, and for a shell. */
+  'debug.closed': { by: string; ms: number; exitCode?: number } & AttemptRef;
   /** A user's command stopped the attempt: no verdict. `usage`: the usage until then. */
   'story.stopped': { usage: Usage } & AttemptRef;
 }
@@ -300,6 +304,22 @@ export const STORY_EVENTS: EventRows<StoryEvents> = {
   'issue.reported': {
     is: ['audited'],
     lines: (event) => [{ label: 'issue', tone: 'quiet', text: `reported: ${event.status}` }],
+  },
+  'debug.opened': {
+    is: ['audited'],
+    lines: (event) => {
+      const what = event.command === undefined ? 'a shell' : `\`${safeLine(event.command, LINE_LENGTH)}\``;
+      const text = `DEBUG  ${what} in a copy of attempt ${event.attempt}, ${event.point}${byUser(event)}`;
+      return [{ label: 'story', tone: 'plain', text }];
+    },
+  },
+  'debug.closed': {
+    is: ['audited'],
+    lines: (event) => {
+      const code = event.exitCode === undefined ? '' : `, exited ${event.exitCode}`;
+      const text = `DEBUG  closed after ${formatElapsed(event.ms)}${code}`;
+      return [{ label: 'story', tone: 'plain', text }];
+    },
   },
   'story.stopped': {
     is: ['changes'],

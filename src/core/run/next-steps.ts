@@ -32,6 +32,7 @@ const COMMANDS = {
   cancel: (step) => `halo cancel ${placeOf(step)}`,
   check: () => 'halo check',
   continue: (step) => `halo run --resume ${step.runId}`,
+  debug: (step) => `halo debug ${step.runId} ${printableShellWord(step.story ?? '')}`.trimEnd(),
   diff: (step) => `halo diff ${placeOf(step)}`,
   doctor: () => 'halo doctor',
   land: (step) => `halo land ${step.runId}`,

@@ -18,6 +18,7 @@ import { assertNoVolumes, openImageLookup, readAccounts } from './image/image-lo
 import { tmpdir } from 'node:os';
 import { canBridge, canMount, canReach } from './channel-probe.ts';
 import { openBridge } from './bridge.ts';
+import { runOnTerminal } from './terminal.ts';
 import { readEngineInfo, readOpenFiles, usersInUse } from './engine-info.ts';
 import { closeDockerClient, engineStatus, imageMissing, openDockerClient, toDockerError } from './docker-client.ts';
 import { measureVolume, openDiskSpace, openRemoteSpace } from './disk/disk-meter.ts';
@@ -195,6 +196,7 @@ async function startSandbox(
       id: container.id,
       prepare: (script, stdin) => prepareSandbox(attached, script, stdin),
       run: (command) => runCommand(attached, command),
+      runOnTerminal: (script, terminal) => runOnTerminal(container, script, terminal),
       listen: (options) => openBridge(container, options),
       remove,
     };

@@ -7,7 +7,7 @@ import type { AttemptLocation } from '../../store/run-layout.ts';
  * Labels of sandboxes that belong to no run, in place of a run id. Run ids have another form, so that a worker's sweep of
  * attempts ignores such sandboxes.
  */
-export const CHECK_NAMES = ['verifying', 'checking', 'replaying'] as const;
+export const CHECK_NAMES = ['verifying', 'checking', 'replaying', 'debugging'] as const;
 export type CheckName = (typeof CHECK_NAMES)[number];
 
 /** Which attempt it is. `runId`, `storyKey`, `attempt` and `epoch` also label its sandboxes and volumes. */

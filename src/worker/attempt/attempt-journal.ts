@@ -96,6 +96,10 @@ export function fenceArtifacts<S extends ArtifactStore & JournalStore>(
       await fence();
       return store.writePatch(...patch);
     },
+    async placeArtifact(...artifact) {
+      await fence();
+      return store.placeArtifact(...artifact);
+    },
     openArtifact: (location, name) => store.openArtifact(location, name, fence),
     openRaw: (location, onLines) => store.openRaw(location, onLines, fence),
   };

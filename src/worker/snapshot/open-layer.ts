@@ -92,7 +92,7 @@ export async function openBaseLayer(attempt: Attempt, own?: string): Promise<Sna
 }
 
 /** The snapshot of a commit if there is one; nothing is built. */
-export async function findLayer(attempt: Attempt, checkout: Checkout): Promise<SnapshotLayer | undefined> {
+export async function findLayer(attempt: SandboxContext, checkout: Checkout): Promise<SnapshotLayer | undefined> {
   const query = await findKey(attempt, checkout);
   const found = query && (await findUsable(attempt, query));
   return found === undefined || found === 'refused' ? undefined : holdEarlier(attempt, found, undefined);

@@ -10,7 +10,7 @@ import { gitClientEnv } from '../../gateway/git-proxy.ts';
 import { modelRoute } from '../network/model-access.ts';
 import { EGRESS_PORT, MODEL_PORT } from './sandbox-paths.ts';
 import { clientSettings, WITHOUT_RETRIES } from '../network/registry-client-env.ts';
-import type { ServiceAccess } from './step-services.ts';
+import type { ServiceAccess, ServiceUser } from './step-services.ts';
 import type { Step, StepEgress } from './workspace.ts';
 import { defined } from '../../lib/guards.ts';
 
@@ -43,6 +43,12 @@ export function planCleanSteps(context: StepContext): Step[] {
 /** The setup commands, in order. */
 export function planSetup(context: StepContext): Step[] {
   return context.config.setup.map(() => setupStep(context));
+}
+
+/** What a person looks around with, in the place of a gate or of the agent: with the environment of a gate, and no keys. */
+export function debugStep({ config }: StepContext, user: ServiceUser): Step {
+  const ofGate = user === 'gates' ? { judges: true as const } : {};
+  return { phase: 'debug', env: offlineEnv(config), services: user, ...ofGate };
 }
 
 /** A command with the environment of a gate, beside services that run already. */

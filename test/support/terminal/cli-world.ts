@@ -88,6 +88,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
     },
     sayWhenEnded: () => undefined,
     onKey: () => () => undefined,
+    takeTerminal: () => undefined,
     onParentEnd: () => undefined,
     exitNow: (code) => stderr.stream.write(`[left immediately with ${code}]`),
   };

@@ -1,8 +1,6 @@
 import type { Config } from '../../../config/config.ts';
-import { HaloError } from '../../../core/failure/errors.ts';
 import { blockingOf, describeReview, reviewerName } from '../../../core/review/agent-review.ts';
 import type { Proof } from '../../../core/review/proof.ts';
-import type { WorkerContext } from '../../../worker/worker-context.ts';
 
 /** A fact of a proof, compared with what was found now. */
 export interface FactCheck {
@@ -15,19 +13,6 @@ export interface FactCheck {
 
 export function compareFact(what: string, recorded: string, found: string): FactCheck {
   return { what, recorded, found, ok: recorded === found };
-}
-
-/** The id of a recorded image, if this machine has it. Throws IMAGE_MISSING; `subject` names the owner, `called` the image's name then. */
-export async function resolveImage(
-  { engine }: WorkerContext,
-  image: string,
-  { subject, called }: { subject: string; called: string },
-): Promise<string> {
-  const id = image === '' ? undefined : await engine.imageId(image);
-  if (id !== undefined) return id;
-  throw new HaloError('IMAGE_MISSING', `The image of ${subject}, ${image}, is not on this machine.`, {
-    hint: `Restore that image; its name was ${called}. A rebuilt image is a different one.`,
-  });
 }
 
 /** The settings that a proof is compared with. */

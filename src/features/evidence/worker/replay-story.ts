@@ -13,7 +13,8 @@ import { judgeHold } from '../../../worker/attempt/phases/approval.ts';
 import { describeChange, gateAndReview, gateWork, implementStory } from '../../../worker/attempt/run-attempt.ts';
 import { hasChanges } from '../../../worker/attempt/work.ts';
 import type { WorkerContext } from '../../../worker/worker-context.ts';
-import { compareFact, resolveImage, type FactCheck } from './compare-proof.ts';
+import { resolveImage } from '../../../worker/proof/resolve-image.ts';
+import { compareFact, type FactCheck } from './compare-proof.ts';
 import { randomEpoch } from '../../../worker/proof/open-check-context.ts';
 
 /** A recorded attempt. */

@@ -24,11 +24,11 @@ import {
   compareFact,
   compareReview,
   compareSettings,
-  resolveImage,
   type FactCheck,
   type ReferenceSettings,
 } from './compare-proof.ts';
 import { openCheckContext } from '../../../worker/proof/open-check-context.ts';
+import { resolveImage } from '../../../worker/proof/resolve-image.ts';
 
 interface VerifyRequest {
   proof: Proof;

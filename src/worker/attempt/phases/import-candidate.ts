@@ -9,6 +9,7 @@ import { importTree } from '../../../git/import/import-tree.ts';
 import { toHaloError } from '../../../core/failure/errors.ts';
 import { describeHidden } from '../../../core/text/hidden-places.ts';
 import { isLockFile } from '../../../core/noted-files.ts';
+import { keepChange } from '../kept-change.ts';
 import type { Attempt } from '../open-attempt.ts';
 import { signingKey } from '../../repository/host-repository.ts';
 import { AttemptEnded, attemptFailed, withCause } from '../attempt-outcome.ts';
@@ -61,7 +62,7 @@ export async function importWork(
   exported: ExportedTree,
   summary: string,
 ): Promise<Candidate | undefined> {
-  const { worker, identity, journal } = attempt;
+  const { journal } = attempt;
   const { candidateDir } = attempt.resources;
   const { base } = attempt.inputs;
   const { tree, changed, suspects, hidden, large } = await importExported(attempt, exported);
@@ -72,7 +73,7 @@ export async function importWork(
   }
   const commit = await commitTree(attempt, { tree, parent: base, summary });
   const { patch, binary: all } = await describeChange({ gitDir: candidateDir, from: base, to: commit });
-  await worker.store.writePatch(identity.location, patch);
+  await keepChange(attempt, { commit, parent: base, patch });
   if (suspects.length > 0)
     await journal.report({ type: 'secrets.suspected', suspects: suspects.slice(0, MAX_NAMED_PATHS) });
   if (hidden !== undefined) await journal.report({ type: 'hidden.added', hidden });

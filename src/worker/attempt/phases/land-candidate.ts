@@ -10,6 +10,7 @@ import { recoverOthers } from '../../run/recover-landed.ts';
 import { shareLayers } from '../../snapshot/open-layer.ts';
 import { assertCurrent } from '../attempt-journal.ts';
 import { AttemptEnded, storyEnded, type AttemptOutcome } from '../attempt-outcome.ts';
+import { keepChange } from '../kept-change.ts';
 import type { Attempt, SnapshotLayer } from '../open-attempt.ts';
 import { assertLockedTests } from '../tests-first/locked-tests.ts';
 import type { Work } from '../work.ts';
@@ -104,7 +105,7 @@ export async function mergeWork(attempt: Attempt, work: Work, tip: string): Prom
 
 /** Applies the change of a candidate to another commit of the run. The new commit has passed no gates yet. */
 async function mergeCandidate(attempt: Attempt, work: Work, onto: string): Promise<Work> {
-  const { worker, identity, resources, journal, signal } = attempt;
+  const { resources, journal, signal } = attempt;
   const { candidate, origin, summary, merges, locked } = work;
   const { candidateDir } = resources;
   await resources.exposeCommit(onto);
@@ -113,7 +114,8 @@ async function mergeCandidate(attempt: Attempt, work: Work, onto: string): Promi
   const { tree, changed } = merged;
   const commit = await commitTree(attempt, { tree, parent: onto, summary });
   await assertLockedTests(attempt, locked, commit);
-  await worker.store.writePatch(identity.location, await diffCommits({ gitDir: candidateDir, from: onto, to: commit }));
+  const patch = await diffCommits({ gitDir: candidateDir, from: onto, to: commit });
+  await keepChange(attempt, { commit, parent: onto, patch });
   await journal.report({ type: 'story.merged', commit: candidate.commit, onto, merged: commit });
   return {
     gatesFolder: `gates/onto-${onto.slice(0, 12)}`,

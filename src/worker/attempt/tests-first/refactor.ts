@@ -7,6 +7,7 @@ import { planCleanSteps, planWorkSteps } from '../../workspace/step-plan.ts';
 import { Workspace } from '../../workspace/workspace.ts';
 import { SILENT_JOURNAL, type AttemptEntry, type AttemptJournal } from '../attempt-journal.ts';
 import { AttemptEnded, attemptFailed, withCause, Measurements } from '../attempt-outcome.ts';
+import { keepChange } from '../kept-change.ts';
 import type { Attempt } from '../open-attempt.ts';
 import { readWorkspace } from '../phases/export-tree.ts';
 import { findImportFailure, importWork } from '../phases/import-candidate.ts';
@@ -69,8 +70,7 @@ interface Refactored {
 }
 
 async function refactorAndGate(attempt: Attempt, work: Work, measured: Measurements): Promise<Refactored> {
-  const { resources, worker, identity } = attempt;
-  const { candidateDir } = resources;
+  const { candidateDir } = attempt.resources;
   const { parent } = work.candidate;
   const session = asRefactorAttempt(attempt, work);
   const workspace = new Workspace(session, FOLDER, planWorkSteps(session));
@@ -92,10 +92,8 @@ async function refactorAndGate(attempt: Attempt, work: Work, measured: Measureme
     gatesFolder: `${FOLDER}/gates`,
   };
   const gates = await runGates({ ...attempt, journal }, refactored);
-  await worker.store.writePatch(
-    identity.location,
-    await diffCommits({ gitDir: candidateDir, from: parent, to: candidate.commit }),
-  );
+  const patch = await diffCommits({ gitDir: candidateDir, from: parent, to: candidate.commit });
+  await keepChange(attempt, { commit: candidate.commit, parent, patch });
   return { refactored, gates, entries };
 }
 

@@ -25,6 +25,7 @@ export function inFolder(store: Store, folder: string): Store {
     ...store,
     artifactPath: (location, name) => store.artifactPath(location, below(name)),
     writeArtifact: (location, name, data, how) => store.writeArtifact(location, below(name), data, how),
+    placeArtifact: (location, name, write) => store.placeArtifact(location, below(name), write),
     openArtifact: (location, name, mayWrite) => store.openArtifact(location, below(name), mayWrite),
     writePatch: async (location, patch) => {
       await store.writeArtifact(location, below('diff.patch'), patch);

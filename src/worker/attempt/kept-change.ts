@@ -1,0 +1,17 @@
+import { writeBundle, type BundledCommit } from '../../git/commit/bundle.ts';
+import type { Attempt } from './open-attempt.ts';
+
+/** The artifact with the commit of an attempt. */
+export const CHANGE = 'change.bundle';
+
+/** Keeps the change of an attempt among its artifacts: as a patch, and as the commit, which `halo debug` checks out. */
+export async function keepChange(
+  { worker, identity, resources }: Pick<Attempt, 'worker' | 'identity' | 'resources'>,
+  { commit, parent, patch }: BundledCommit & { patch: Uint8Array },
+): Promise<void> {
+  const { store } = worker;
+  await store.writePatch(identity.location, patch);
+  await store.placeArtifact(identity.location, CHANGE, (path) =>
+    writeBundle(resources.candidateDir, { commit, parent }, path),
+  );
+}
