@@ -836,8 +836,8 @@ const ROWS: [id: string, attack: string, defence: string][] = [
   ],
   [
     'incident review-bribe',
-    'make a reviewer agree by injection, or choose a reviewer that does',
-    'a reviewer lands nothing: gates, protected paths and approvals decide as without it; requests need the right to land to choose agent, model or command of a reviewer, and may not review less',
+    'make a reviewer agree by injection, also in files that agents read as instructions or run, or choose a reviewer that does',
+    'a reviewer lands nothing: gates, protected paths and approvals decide as without it; files that instruct agents are not in its folder; requests need the right to land to choose agent, model or command of a reviewer, and may not review less',
   ],
   [
     'incident review-words',

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TreeFile } from '../objects/trees.ts';
@@ -38,17 +39,22 @@ export async function createCommit(request: CommitRequest): Promise<string> {
   });
 }
 
-/** Creates a commit that adds files, whose blobs the repository has, to the tree of its parent. Throws GIT_FAILED. */
+/**
+ * Creates a commit that adds files, whose blobs the repository has, to the tree of its parent, or removes those with the
+ * mode `ABSENT`. Throws GIT_FAILED.
+ */
 export async function commitFiles({
   gitDir,
   parent,
   files,
+  message = 'Tests',
 }: {
   gitDir: string;
   parent: string;
   files: readonly TreeFile[];
+  message?: string;
 }): Promise<string> {
-  const index = join(gitDir, 'halo-index');
+  const index = join(gitDir, `halo-index-${randomUUID()}`);
   const options = { gitDir, env: { GIT_INDEX_FILE: index } };
   try {
     await gitText(['read-tree', parent], options);
@@ -56,7 +62,7 @@ export async function commitFiles({
     await gitText(['update-index', '-z', '--index-info'], { ...options, input });
     const tree = await gitText(['write-tree'], options);
     const author = { name: 'halo', email: 'halo@localhost' };
-    return await createCommit({ candidateDir: gitDir, tree, parent, message: 'Tests', author, date: new Date(0) });
+    return await createCommit({ candidateDir: gitDir, tree, parent, message, author, date: new Date(0) });
   } finally {
     await rm(index, { force: true });
   }

@@ -38,7 +38,7 @@ describe('a story of Codex that Claude Code reviews', () => {
       },
       { turns: [...write('HELLO\n'), ...write('hello\n')] },
     ]);
-    const repository = halo.newRepository({ 'AGENTS.md': 'Greet in lower case.' });
+    const repository = halo.newRepository({ 'AGENTS.md': 'Greet in lower case.', 'CLAUDE.md': 'GUIDANCE' });
     const settings = [
       ...['agent=codex', `model.base_url=${server.url}`, 'model.key_env=HALO_TEST_MODEL_KEY', 'model.mode=record'],
       ...[`providers.anthropic.base_url=${server.url}`, `providers.anthropic.key_env=${OTHER_KEY}`],
@@ -53,7 +53,7 @@ describe('a story of Codex that Claude Code reviews', () => {
 
     const reviews = server.requests.filter(({ body }) => body.includes('Review one change'));
     expect(reviews.map(({ headers }) => headers['x-api-key'])).toEqual(Array(3).fill(KEYS.reviewer));
-    for (const { body } of reviews) expect(body).not.toContain('THE AUTHOR SAYS');
+    for (const { body } of reviews) expect(body).not.toMatch(/THE AUTHOR SAYS|Greet in lower case|GUIDANCE/);
     expect(reviews[1]!.body).toContain('Read-only file system');
     expect(reviews[1]!.body).toContain('The change to review');
     const others = server.requests.filter((request) => !reviews.includes(request));

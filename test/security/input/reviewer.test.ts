@@ -29,7 +29,7 @@ const STORY = {
 };
 
 describe('incident review-frame: a change that poses as the prompt of its reviewer, or as the answer', () => {
-  const { text } = buildReviewPrompt({ story: STORY, patch: PATCH, parent: 'a'.repeat(40) });
+  const { text } = buildReviewPrompt({ story: STORY, patch: PATCH, parent: 'a'.repeat(40), change: 'b'.repeat(40) });
   const lines = text.split('\n');
 
   it('stays in one fence for each text, before the rules and the form of the answer', () => {

@@ -6,8 +6,10 @@ import type { AgentReview } from '../../../core/review/agent-review.ts';
 import { readPatch } from '../../../core/review/read-patch.ts';
 import { omit, storyOf } from '../../../core/run/state.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
-import { createCommit } from '../../../git/commit/create-commit.ts';
+import { commitFiles, createCommit } from '../../../git/commit/create-commit.ts';
 import { diffCommits } from '../../../git/commit/read-commits.ts';
+import { ABSENT, listFiles } from '../../../git/objects/trees.ts';
+import { findProtected, PROTECTED_GROUPS } from '../../../git/protect/protected-paths.ts';
 import { ignore } from '../../../lib/async.ts';
 import { SILENT_JOURNAL } from '../../../worker/attempt/attempt-journal.ts';
 import { AttemptEnded, Measurements } from '../../../worker/attempt/attempt-outcome.ts';
@@ -69,6 +71,8 @@ async function isChangeRisky(attempt: Attempt, { candidate, locked }: Work): Pro
 interface Prepared {
   session: Attempt;
   workspace: Workspace;
+  /** The commit of the change, without the words of its author. */
+  change: string;
 }
 
 /** Starts the sandbox of a reviewer, with the clean tree of a candidate. */
@@ -81,9 +85,22 @@ async function prepare(attempt: Attempt, { tree, parent }: Candidate, name: stri
   // The message of the candidate has the words of its author.
   const author = { name: 'halo', email: 'halo@localhost' };
   const message = 'The change to review';
-  const commit = await createCommit({ candidateDir, tree, parent, message, author, date: new Date(0) });
+  const change = await createCommit({ candidateDir, tree, parent, message, author, date: new Date(0) });
+  const commit = await leaveOutAgentFiles(candidateDir, change);
   await workspace.checkOut(commit, candidateDir, [VIEW, CANDIDATE]);
-  return { session, workspace };
+  return { session, workspace, change };
+}
+
+/** Agents read such files as instructions, or run what they name, which the author of the change may have written. */
+async function leaveOutAgentFiles(gitDir: string, commit: string): Promise<string> {
+  const all = await listFiles({ gitDir, commit }, () => true);
+  const paths = all.map(({ path }) => path);
+  const found = await findProtected(paths, ['!**', ...PROTECTED_GROUPS.agents]);
+  if (found.length === 0) return commit;
+  const id = '0'.repeat(commit.length);
+  const files = found.map((path) => ({ mode: ABSENT, id, path }));
+  const message = 'The change to review, without files that instruct agents';
+  return commitFiles({ gitDir, parent: commit, files, message });
 }
 
 /** The first reviewer with a key; if none has one, the first one, whose error says what is missing. */
@@ -171,7 +188,7 @@ async function judge(attempt: Attempt, { prepared, candidate, measured }: Judged
     const { candidateDir } = attempt.resources;
     const patch = (await diffCommits({ gitDir: candidateDir, from: parent, to: commit })).toString('utf8');
     const { story } = attempt.inputs;
-    const prompt = buildReviewPrompt({ story, patch, parent }).text;
+    const prompt = buildReviewPrompt({ story, patch, parent, change: ready.change }).text;
     const answer = await runAgent(session, ready.workspace, { measured: own, prompt });
     const read = readReview(answer.other, { criteria: story.acceptance.length, patch: readPatch(patch) });
     return review('fault' in read ? { ...none, failed: read.fault } : read);
