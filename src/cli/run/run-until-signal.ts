@@ -22,15 +22,15 @@ export function untilStopped(cli: Cli): Promise<void> {
 
 /**
  * Runs `work`. The first Ctrl-C or termination signal aborts it, instead of ending the process; a second one ends the
- * process immediately.
+ * process immediately, except SIGHUP: a terminal that is closed sends it more than once.
  */
 export async function stoppable<T>(
   cli: Pick<Cli, 'onStop' | 'exitNow'>,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const stop = new AbortController();
-  const off = cli.onStop(() => {
-    if (stop.signal.aborted) cli.exitNow(exitCodeOf('USER_ABORT'));
+  const off = cli.onStop((signal) => {
+    if (stop.signal.aborted && signal !== 'SIGHUP') cli.exitNow(exitCodeOf('USER_ABORT'));
     stop.abort();
   });
   try {

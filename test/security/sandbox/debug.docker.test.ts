@@ -91,5 +91,12 @@ describe('incident debug-shell: a debug shell', () => {
     expect(Volumes ?? []).toEqual([]);
     const types = halo.journal(runId).map(({ type }) => type);
     expect(types.slice(-3)).toEqual(['debug.opened', 'debug.closed', 'debug.opened']);
+
+    const third = open();
+    await third.shows('agent@');
+    third.close();
+    await third.ended;
+    await vi.waitFor(() => expect(halo.journal(runId).at(-1)).toMatchObject({ type: 'debug.closed' }), PATIENCE);
+    await vi.waitFor(async () => expect(await containers(true)).toEqual([]), PATIENCE);
   });
 });

@@ -27,6 +27,8 @@ export function startAtTerminal(words: string[], { cwd, env }: { cwd: string; en
     shows: (text: string) => vi.waitFor(() => expect(shown).toContain(text), PATIENCE),
     press: (keys: string) => void child.stdin.write(keys),
     shown: () => shown,
+    /** As when a window is closed or a connection lost. */
+    close: () => void child.kill('SIGKILL'),
     resize: (columns: number, rows: number) =>
       execa('stty', ['-F', readFileSync(device, 'utf8').trim(), 'cols', String(columns), 'rows', String(rows)]),
     ended: once(child, 'close').then(([code]) => {
