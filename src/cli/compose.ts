@@ -106,8 +106,8 @@ export function composeServices(words: readonly string[]): Services {
       check &&
       (async (config: Config) => {
         if (executesHere === 'if-needed' && (await countWorkers()) > 0) return;
-        // Loads while the engine, git and Redis answer.
-        void import('../worker/main.ts').catch(ignore);
+        // Loads, and starts what runs git for the worker, while the engine and Redis answer.
+        void import('../worker/main.ts').then(({ prepareWorker }) => prepareWorker()).catch(ignore);
         await check(config);
       });
     return openLocal({

@@ -56,6 +56,11 @@ const CLOSE_MS = 20_000;
 const CLEAN_MS = 10_000;
 const REPORT_MS = 8_000;
 
+/** Starts what a worker of this process will need first. It ends with the process. */
+export function prepareWorker(): void {
+  openGitLauncher();
+}
+
 /** Starts a worker. If that fails, closes what was opened. */
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const services = await openServices(options);
