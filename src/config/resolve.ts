@@ -12,7 +12,7 @@ import { HaloToml, HOST_TABLES, type HostTable } from './schema/halo-toml.ts';
 import { DEFAULT_ORIGIN, type Setting } from './settings.ts';
 import { toAgentOptions } from './to-agent-options.ts';
 import { applyTrust, findTrustProblems, combineLayers, trustOf } from './trust/trust.ts';
-import { allowing, findForeignChoices } from './choice/allowed-choices.ts';
+import { allowing, findForeignChoices, foreignKeys } from './choice/allowed-choices.ts';
 import { resolveChoices } from './choice/resolve-choices.ts';
 import { KEY_SOURCES, mergeSettings, type ConfigLayer } from './config-layer.ts';
 import { CONFIG_KEYS, OPEN_TABLES, openMemberOf } from './keys.ts';
@@ -69,6 +69,7 @@ export function resolveConfig(sources: ConfigSources): ResolvedConfig {
     agents: [...AGENT_IDS, ...Object.keys(all.agents.acp)],
     isKnown: (model, agent) => isKnownModel(model, agent, { all, models }),
     isAllowed: allowing(all.choice, trusted.layers),
+    isForeign: foreignKeys(trusted.layers),
     withAgent: (agent) => resolveLayers(withAgent(trusted.layers, agent), models).config,
     withModel: (config, model) => ({ ...config, ...factsOf(all, [model], models, config) }),
     conflictsOf: (config) => findConflicts(config, named).problems,

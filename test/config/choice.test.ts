@@ -244,4 +244,13 @@ describe('routes choose', () => {
     expect(() => resolve([], { home: home.replace('codex', 'claude'), repo: route })).toThrow(/route: the model/);
     expect(resolve([], { home: `${home}${route}` }).config.otherAgents).toHaveProperty('claude');
   });
+
+  test.each([
+    ['[[route]]\nattempt = 2\nagent = "claude"\n', /^route 1: the model "claude-sonnet-5-5" may not be chosen/],
+    ['fallback = ["claude"]\n', /^fallback: the model "claude-sonnet-5-5" may not be chosen/],
+  ])('and the default model of an agent is a choice: %s', (text, why) => {
+    const choice = '[choice]\nmodels = ["gpt-*"]\n';
+    expect(() => resolve([], { home: choice, repo: text })).toThrow(why);
+    expect(resolve([], { home: `${text}${choice}` }).config.otherAgents).toHaveProperty('claude');
+  });
 });

@@ -38,9 +38,7 @@ export function findForeignChoices(
   { settings, lists }: { settings: readonly Setting[]; lists: Lists },
 ): string[] {
   const may = allowing(lists, layers);
-  const foreign = new Set(layers.flatMap((layer) => (layer.trusted ? [] : layer.settings)));
-  const all = mergeSettings(layers);
-  const isForeign = (key: string) => [all.get(key)].some((setting) => setting !== undefined && foreign.has(setting));
+  const isForeign = foreignKeys(layers);
   const find = (key: string) => settings.find((setting) => setting.key === key);
   const refuse = (key: string, names: readonly unknown[], kind: keyof Allowing) =>
     names.flatMap((name) =>
@@ -59,6 +57,13 @@ export function findForeignChoices(
       ...refuse('route', [model].flat(), 'model'),
     ]),
   ];
+}
+
+/** Whether a repository or a request, and not the owner, says what a key has. */
+export function foreignKeys(layers: readonly ConfigLayer[]): (key: string) => boolean {
+  const foreign = new Set(layers.flatMap((layer) => (layer.trusted ? [] : layer.settings)));
+  const all = mergeSettings(layers);
+  return (key) => [all.get(key)].some((setting) => setting !== undefined && foreign.has(setting));
 }
 
 /** Why a choice is refused, after its place. */

@@ -17,6 +17,8 @@ interface Choosing {
   /** The names of all agents. */
   agents: readonly string[];
   isAllowed: Allowing;
+  /** Whether others than the owner have written the routes, or the list of fallbacks. */
+  isForeign: (key: 'route' | 'fallback') => boolean;
   /** Whether the agent of a configuration can use a model. */
   isKnown: (model: string, config: Config) => boolean;
   /** The configuration of the run with another agent. */
@@ -42,8 +44,9 @@ export function resolveChoices(config: Config, choosing: Choosing): Resolved {
   const chosen: [id: string, choice: AgentChoice][] = [];
   const checked = new Set<string>();
   for (const [index, route] of config.route.entries())
-    resolveRoute(resolved, route, { place: `route ${index + 1}`, choosing });
-  for (const agent of config.fallback) resolveRoute(resolved, { agent }, { place: 'fallback', choosing });
+    resolveRoute(resolved, route, { place: `route ${index + 1}`, isOwners: !choosing.isForeign('route'), choosing });
+  const isOwners = !choosing.isForeign('fallback');
+  for (const agent of config.fallback) resolveRoute(resolved, { agent }, { place: 'fallback', isOwners, choosing });
   for (const story of choosing.stories) {
     const choice = resolveStory(resolved, story, choosing);
     if (choice === undefined) continue;
@@ -75,6 +78,7 @@ export function chooseAgain(
       stories,
       agents: [config.agent, ...Object.keys(config.otherAgents)],
       isAllowed: { agent: () => true, model: () => true },
+      isForeign: () => false,
       isKnown,
       withAgent: (agent) => withChoice(config, { agent }),
       withModel: (same) => same,
@@ -88,7 +92,7 @@ export function chooseAgain(
 function resolveRoute(
   resolved: Resolved,
   { agent: wanted, model, effort }: Route,
-  { place, choosing }: { place: string; choosing: Choosing },
+  { place, isOwners, choosing }: { place: string; isOwners: boolean; choosing: Choosing },
 ): void {
   const { config, problems } = resolved;
   if (wanted !== undefined && !choosing.agents.includes(wanted)) {
@@ -100,7 +104,7 @@ function resolveRoute(
   const { api, baseUrl } = withChoice(resolved.config, defined({ agent })).model;
   if (model !== undefined && (api === undefined || isForeignModel(model, { api, baseUrl })))
     problems.push(`${place}: the agent ${agent ?? config.agent} cannot use a model ${quote(model)}`);
-  else addChoice(resolved, { choice: defined({ agent, model, effort }), place, isOwners: true }, choosing);
+  else addChoice(resolved, { choice: defined({ agent, model, effort }), place, isOwners }, choosing);
 }
 
 /** What a story chooses, if that is of use. */
