@@ -63,6 +63,7 @@ export async function checkRepository(host: Host, query: CheckQuery): Promise<Ch
     otherAgents: {},
     route: [],
     fallback: [],
+    review: { ...config.review, reviewers: [] },
     agentCommand: 'true',
     model: { ...config.model, api: undefined },
   };

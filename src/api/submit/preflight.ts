@@ -1,7 +1,7 @@
 import { access } from 'node:fs/promises';
 import { agentAdapter } from '../../agents/registry.ts';
 import { withChoice } from '../../config/choice/choose-agent.ts';
-import type { Config } from '../../config/config.ts';
+import type { Config, ModelSource } from '../../config/config.ts';
 import { readSecret, type Env } from '../../config/environment/host.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
@@ -28,6 +28,33 @@ export async function assertMachineReady(engine: SandboxEngine, env: Env, config
     const { model } = withChoice(config, { agent });
     if (model.api !== undefined) await assertModelAvailable({ agent, user: usersOf(config, agent) }, env, model);
   }
+  await assertReviewerAvailable(env, config);
+}
+
+/** Any of the reviewers may review. */
+async function assertReviewerAvailable(env: Env, { review: { reviewers }, model }: Config): Promise<void> {
+  const [first] = reviewers;
+  if (first === undefined || reviewers.some((each) => each.model.api === undefined)) return;
+  const missing = reviewers.map((each) => missingVariable(env, each.model));
+  if (model.mode !== 'replay') {
+    if (missing.includes(undefined)) return;
+    if (reviewers.length > 1)
+      throw new HaloError(
+        'MODEL_KEY_MISSING',
+        `[review] needs an agent with a key, but review.agent names none, and ${missing.join(', ')} are not set.`,
+        { hint: 'Set one of them (it never enters a container), choose review.agent, or set review.when = "never".' },
+      );
+  }
+  const { keyEnv: _env, keyFile: _file, keyCommand: _command, ...shared } = model;
+  const user = ' (chosen by review.agent)';
+  await assertModelAvailable({ agent: first.agent, user }, env, { ...shared, ...first.model });
+}
+
+/** The first variable of a key of a provider that is not set. */
+function missingVariable(env: Env, model: ModelSource): string | undefined {
+  // A command may ask the user, and only the worker may have the file: both are read when the key is needed.
+  const variables = [model, ...model.keys].flatMap(({ keyEnv = [] }) => keyEnv);
+  return variables.find((name) => readSecret(env, name) === undefined);
 }
 
 /** What chooses an agent other than that of the run. */
@@ -60,9 +87,7 @@ async function assertModelAvailable(
       hint: 'Set [model] cassettes to the folder to replay from, or mode = "live".',
     });
   }
-  // A command may ask the user, and only the worker may have the file: both are read when the key is needed.
-  const variables = [model, ...model.keys].flatMap(({ keyEnv = [] }) => keyEnv);
-  const missing = variables.find((name) => readSecret(env, name) === undefined);
+  const missing = missingVariable(env, model);
   if (missing === undefined) return;
   const setting =
     missing === model.keyEnv

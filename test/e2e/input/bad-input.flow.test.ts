@@ -247,6 +247,14 @@ describe('halo run refuses a machine', () => {
     await expectRefusal(end, 5, 'OPENAI_API_KEY is not set', 'key_env');
   });
 
+  it.each([
+    [[], 'but review.agent names none, and ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY are not set.'],
+    [['-c', 'review.agent="claude"'], 'ANTHROPIC_API_KEY is not set (chosen by review.agent).'],
+  ])('halo run refuses a machine without a key for the reviewer %j', async (settings, why) => {
+    const end = await run(['run', prd(), ...AGENT, '-c', 'review.when="ask"', ...settings]);
+    await expectRefusal(end, 5, why);
+  });
+
   it('halo run refuses a machine without the cassettes to replay', async () => {
     const replay = ['-c', 'model.mode=replay', '-c', 'model.cassettes=/no/such/folder'];
     const end = await run(['run', prd(), '-c', 'gates=["true"]', '--agent', 'codex', ...replay]);
