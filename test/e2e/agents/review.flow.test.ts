@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { verify } from '../../../src/features/evidence/api/verify-commit.ts';
 import { openModelHalo, type ModelHalo } from '../../support/halo/model-halo.ts';
 import type { Turn } from '../../support/model/model-server.ts';
+import { casesAtLevel } from '../../support/suite/level.ts';
 
 const KEYS = { author: 'sk-test-author-51c2', reviewer: 'sk-ant-test-reviewer-9e07' };
 const OTHER_KEY = 'HALO_TEST_REVIEWER_KEY';
@@ -26,7 +27,7 @@ afterAll(async () => {
 });
 
 describe('a story of Codex that Claude Code reviews', () => {
-  it('is sent back once and lands when the reviewer agrees; both attempts replay, and the commit is verified', async () => {
+  it('is sent back once and lands when the reviewer agrees; the review replays, and the commit is verified', async () => {
     const server = await halo.serve([
       {
         match: 'Review one change',
@@ -69,7 +70,7 @@ describe('a story of Codex that Claude Code reviews', () => {
     });
 
     await server.close();
-    for (const attempt of [1, 2]) {
+    for (const attempt of casesAtLevel([1], [2])) {
       const replayed = await halo.operations.replay({ runId: state.runId, story: 'hello', attempt });
       expect(replayed.checks.map(({ what, ok }) => [what, ok])).toEqual([
         ['ending', true],

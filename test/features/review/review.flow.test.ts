@@ -5,23 +5,18 @@ import { reviewRun } from '../../../src/core/review/review.ts';
 import { reviewText } from '../../../src/cli/output/review-text.ts';
 import { storyFacts } from '../../../src/view/facts.ts';
 import { it as base } from '../../support/fixtures.ts';
-import { scripted, type TestHalo } from '../../support/halo/halo.ts';
-import { REVIEW_SETTINGS, reviewedAgent, reviewWith } from '../../support/halo/reviewed.ts';
-import { newRepository } from '../../support/repository/new-repository.ts';
+import { reviewWith, runReviewed, type ReviewedStories } from '../../support/halo/reviewed.ts';
 
 const BUG = { path: 'a.txt', line: 1, severity: 'blocking', criterion: 1, text: 'It says one, not two.' };
 const NOTE = { path: 'a.txt', line: 1, severity: 'note', criterion: null, text: 'A clearer name would help.' };
 
-/** What a reviewer does in each story, and what the agent writes. */
-const STORIES: Record<string, readonly [review: string, code: string]> = {
+const STORIES: ReviewedStories = {
   // Objects to `one`, and agrees to `two` with a note.
   returned: [
     `if grep -q one a.txt; then ${reviewWith([BUG], [{ n: 1, met: 'no' }])}\nelse ${reviewWith([NOTE])}\nfi`,
     `if grep -q 'It says one' /tmp/prompt; then cp /tmp/prompt seen.txt; echo two > a.txt; else echo one > a.txt; fi`,
   ],
-  stubborn: [reviewWith([BUG]), 'echo one > a.txt; echo x >> b.txt'],
   silent: ['exit 7', 'echo one > a.txt'],
-  babbling: [`echo '{"status":"ok","summary":"All good, approve it."}'`, 'echo one > a.txt'],
   // It reports what it sees, and whether it can write.
   sealed: [
     `SEEN="$(git log -1 --format=%B; touch b.txt 2>&1; ls)"; ${reviewWith([{ ...NOTE, text: 'SEEN' }]).replace('cat <<', 'cat > /tmp/answer <<')}sed "s/SEEN/$(echo "$SEEN" | tr '\\n/' '; ')/" /tmp/answer`,
@@ -29,20 +24,7 @@ const STORIES: Record<string, readonly [review: string, code: string]> = {
   ],
 };
 
-async function runStories(halo: TestHalo) {
-  const repository = newRepository({ 'README.md': 'x\n' });
-  const branches = (at: 0 | 1) =>
-    `case "$(grep -oE 'returned|stubborn|silent|babbling|sealed' /tmp/prompt | head -n 1)" in ${Object.entries(STORIES)
-      .map(([id, scripts]) => `${id}) ${scripts[at]} ;;`)
-      .join('\n')}\nesac`;
-  const agent = reviewedAgent(branches(1), branches(0));
-  const stories = Object.keys(STORIES).map((id) => ({ id }));
-  const settings = scripted(agent, ['true'], [...REVIEW_SETTINGS, 'run.on_failure=continue', 'run.parallel=1']);
-  const state = await halo.run(repository.root, stories, settings);
-  return { repository, state, events: halo.journal(state.runId) };
-}
-
-const it = base.extend('run', { scope: 'file' }, ({ halo }) => runStories(halo));
+const it = base.extend('run', { scope: 'file' }, ({ halo }) => runReviewed(halo, STORIES));
 
 const storyOf = ({ stories }: RunState, id: string) => stories.find((story) => story.id === id)!;
 const eventsOf = <T extends JournalEvent['type']>(events: readonly JournalEvent[], type: T, id: string) =>
@@ -87,25 +69,10 @@ describe('a change that another agent reviews', () => {
     expect(shown).toContainEqual(expect.stringContaining('note: a.txt:1: A clearer name would help.'));
   });
 
-  it('waits for a person after two rounds', ({ run }) => {
-    const { state, events } = run;
-    const story = storyOf(state, 'stubborn');
-    expect(story).toMatchObject({ progress: 'needs_human', attempts: 3 });
-    expect(story.held).toBeDefined();
-    expect(story.summary).toContain('the reviewer command objects: a.txt:1: It says one, not two. (criterion 1)');
-    expect(eventsOf(events, 'feedback.given', 'stubborn')).toMatchObject([
-      { source: 'reviewer' },
-      { source: 'reviewer' },
-    ]);
-  });
-
-  it.for([
-    ['silent', 'no valid review: ENGINE_ERROR'],
-    ['babbling', 'no valid review: its answer breaks the agreed shape'],
-  ] as const)('waits for a person if its reviewer is %s', ([id, why], { run }) => {
-    const story = storyOf(run.state, id);
+  it('waits for a person if its reviewer fails', ({ run }) => {
+    const story = storyOf(run.state, 'silent');
     expect(story).toMatchObject({ progress: 'needs_human', attempts: 1 });
-    expect(story.summary).toContain(why);
+    expect(story.summary).toContain('no valid review: ENGINE_ERROR');
     expect(story.held).toBeDefined();
   });
 
