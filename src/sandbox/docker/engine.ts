@@ -107,10 +107,12 @@ export function openDockerEngine(at?: EngineAddress, options: EngineOptions = {}
       diskLimiter.addOverlay(overlay.name, overlay.upper);
     },
     canOverlay: () => canOverlay({ docker, start }),
-    removeVolume: async (name) => {
-      await helpers.unused(name);
-      await removeVolume({ docker, start }, name, await diskLimiter.forget(name));
-    },
+    // One after the other: what empties a volume uses it.
+    removeVolume: (name) =>
+      helpers.inTurn(name, async () => {
+        await helpers.unused(name);
+        await removeVolume({ docker, start }, name, await diskLimiter.forget(name));
+      }),
     diskLimitMethod: async () =>
       (await supportsVolumeQuota(docker)) ? 'quota' : (await space()) === undefined ? 'sample' : 'watch',
     usersInUse: () => usersInUse(docker),
@@ -218,6 +220,8 @@ function unlessInUse(error: HaloError): void {
 /** Which volumes are used by sandboxes that are being removed: the engine refuses to remove them until then. */
 class VolumeUses {
   private readonly ending = new Map<string, Set<Promise<void>>>();
+  /** None of them rejects. */
+  private readonly turns = new Map<string, Promise<void>>();
 
   /** `removed` never rejects. */
   use(volumes: readonly string[], removed: Promise<void>): void {
@@ -230,6 +234,14 @@ class VolumeUses {
 
   async unused(volume: string): Promise<void> {
     await Promise.all([...(this.ending.get(volume) ?? [])]);
+  }
+
+  /** Runs `work` when what came before it for the volume has ended, however it ended. */
+  inTurn(volume: string, work: () => Promise<void>): Promise<void> {
+    const done = (this.turns.get(volume) ?? Promise.resolve()).then(work);
+    const over = done.catch(ignore).then(() => void (this.turns.get(volume) === over && this.turns.delete(volume)));
+    this.turns.set(volume, over);
+    return done;
   }
 }
 

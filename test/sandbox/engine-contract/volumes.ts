@@ -67,6 +67,12 @@ export function describeVolumes(): void {
       expect(await engine.hasVolume(name)).toBe(false);
     });
 
+    test('is removed once if several ask for it at the same time', async ({ engine, volume }) => {
+      const name = await volume();
+      await Promise.all([1, 2, 3].map(() => engine.removeVolume(name)));
+      expect(await engine.hasVolume(name)).toBe(false);
+    });
+
     test('has a size that the engine limits, if it can', async ({ engine, volume }) => {
       const method = await engine.diskLimitMethod();
       expect(['quota', 'watch']).toContain(method);
