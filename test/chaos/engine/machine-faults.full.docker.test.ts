@@ -6,8 +6,14 @@ import type { Failpoint } from '../../../src/core/failure/failpoint-names.ts';
 import { openEngineProxy } from '../../support/docker/engine-proxy.ts';
 import { openMachines, type Machine, type Machines, type NoMachines } from '../../support/engines/machines.ts';
 import { checkInvariants, type Promised } from '../../support/faults/check-invariants.ts';
-import { ENGINE_POINTS, ENGINE_SAMPLE, SNAPSHOT_POINTS, TESTS_POINTS } from '../../support/faults/points.ts';
-import { IGNORES_INSTALLED, openWorld, stopWorker, TESTS_FIRST, tidyUp, WITH_SNAPSHOT, type World } from '../../support/faults/world.ts'; // prettier-ignore
+import {
+  ENGINE_POINTS,
+  ENGINE_SAMPLE,
+  REVIEW_POINTS,
+  SNAPSHOT_POINTS,
+  TESTS_POINTS,
+} from '../../support/faults/points.ts';
+import { IGNORES_INSTALLED, openWorld, REVIEWED, stopWorker, TESTS_FIRST, tidyUp, WITH_SNAPSHOT, type World } from '../../support/faults/world.ts'; // prettier-ignore
 import { openRedisServer } from '../../support/redis/redis-server.ts';
 import { openTcpProxy } from '../../support/redis/tcp-proxy.ts';
 import { ALL, belowLevel, FULL, LEVEL } from '../../support/suite/level.ts';
@@ -33,15 +39,17 @@ const WAIT_MS = 600_000;
 const inSetup = (at: Failpoint) => at.startsWith('setup.') || SNAPSHOT_POINTS.includes(at);
 /** The kinds of runs, with the failpoints for which they are there. */
 const KINDS = {
-  plain: ENGINE_POINTS.filter((at) => !inSetup(at) && !TESTS_POINTS.includes(at)),
+  plain: ENGINE_POINTS.filter((at) => !inSetup(at) && ![...TESTS_POINTS, ...REVIEW_POINTS].includes(at)),
   'with setup': ENGINE_POINTS.filter(inSetup),
   'with tests first': TESTS_POINTS,
+  'with a review': REVIEW_POINTS,
 };
 type Kind = keyof typeof KINDS;
 const SETTINGS: Record<Kind, string[]> = {
   plain: ['setup=[]'],
   'with setup': WITH_SNAPSHOT,
   'with tests first': ['setup=[]', ...TESTS_FIRST],
+  'with a review': ['setup=[]', ...REVIEWED],
 };
 /** The failpoints of one case: those that are lost if it is stopped. */
 const PART = 11;

@@ -24,7 +24,9 @@ export const WORKER_POINTS = ALL.filter(
       ...[PRUNE_POINTS, BACKUP_POINTS, REPORT_POINTS],
     ].some((points) => points.includes(at)),
 );
-/** Where a worker comes by while it works on a story that is not reviewed: at the others, no engine is in use. */
-export const ENGINE_POINTS = ALL.filter((at) => [...WORKER_POINTS, ...TESTS_POINTS, ...SNAPSHOT_POINTS].includes(at));
+/** Where a worker comes by while it works on a story: at the others, no engine is in use. */
+export const ENGINE_POINTS = ALL.filter((at) =>
+  [...WORKER_POINTS, ...TESTS_POINTS, ...REVIEW_POINTS, ...SNAPSHOT_POINTS].includes(at),
+);
 /** Some of them: where calls of an engine follow, and where an attempt leaves it. */
 export const ENGINE_SAMPLE: readonly Failpoint[] = ['prepare.after', 'gates.before', 'close.before'];
