@@ -21,7 +21,9 @@ it('halo prompt prints the prompt on stdout, and its length and sections on stde
   const { code, stdout, stderr } = await prompt();
   expect(code).toBe(0);
   expect(stdout).toMatch(/^Implement one story of the project "Test" .*"A", and nothing beyond it\.\n/);
-  expect(stderr).toMatch(/^A: \d+ tokens \(no limit\)\n +\d+ {2}task\n(.*\n)* +\d+ {2}guidance \(AGENTS\.md\)\n/);
+  expect(stderr).toMatch(
+    /^A: \d+ tokens \(no limit\)\n  for codex\n +\d+ {2}task\n(.*\n)* +\d+ {2}guidance \(AGENTS\.md\)\n/,
+  );
 });
 
 it('halo prompt names what a limit cuts, and prints no control characters', async () => {

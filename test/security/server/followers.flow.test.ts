@@ -99,8 +99,13 @@ describe('incident follower-flood: a thousand clients follow one run', () => {
     await home.addRun([created(RUN, 5), { type: 'run.started' }]);
     await owner.getRun({ runId: RUN });
     const before = resources();
-    const followers = numbers(1000).map(() => follow(RUN));
-    expect(new Set(await Promise.all(followers.map(({ status }) => status)))).toEqual(new Set([200]));
+    // The server ends connections whose request does not arrive in its time: on a busy machine, those of a thousand clients.
+    const followers: Follower[] = [];
+    while (followers.length < 1000) {
+      const more = numbers(100).map(() => follow(RUN));
+      followers.push(...more);
+      expect(new Set(await Promise.all(more.map(({ status }) => status)))).toEqual(new Set([200]));
+    }
     let slowest = 0;
     const answering = (async () => {
       for (let index = 0; index < 20; index += 1) {
