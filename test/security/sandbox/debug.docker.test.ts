@@ -54,8 +54,12 @@ describe('incident debug-shell: a debug shell', () => {
     first.press(`${LOOK}\n`);
     await first.shows('all is tried;');
     await first.resize(77, 21);
-    first.press('say size "$(stty size)"\n');
-    await first.shows('size is 21 77;');
+    // The new size arrives some time after it was set.
+    const asksForSize = () => {
+      first.press('say size "$(stty size)"\n');
+      expect(first.shown()).toContain('size is 21 77;');
+    };
+    await vi.waitFor(asksForSize, { ...PATIENCE, interval: 500 });
     first.press('exit 3\n');
     expect(await first.ended).toBe(0);
     const shown = first.shown();
