@@ -1,6 +1,7 @@
 import { access } from 'node:fs/promises';
 import { agentAdapter } from '../../agents/registry.ts';
 import { withChoice } from '../../config/choice/choose-agent.ts';
+import { reviewerModel } from '../../config/choice/reviewer-model.ts';
 import type { Config, ModelSource } from '../../config/config.ts';
 import { readSecret, type Env } from '../../config/environment/host.ts';
 import { HaloError } from '../../core/failure/errors.ts';
@@ -45,9 +46,8 @@ async function assertReviewerAvailable(env: Env, { review: { reviewers }, model 
         { hint: 'Set one of them (it never enters a container), choose review.agent, or set review.when = "never".' },
       );
   }
-  const { keyEnv: _env, keyFile: _file, keyCommand: _command, ...shared } = model;
   const user = ' (chosen by review.agent)';
-  await assertModelAvailable({ agent: first.agent, user }, env, { ...shared, ...first.model });
+  await assertModelAvailable({ agent: first.agent, user }, env, reviewerModel({ model }, first));
 }
 
 /** The first variable of a key of a provider that is not set. */

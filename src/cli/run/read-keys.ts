@@ -1,5 +1,6 @@
 import { emitKeypressEvents, type Interface } from 'node:readline';
 import type { ReadStream } from 'node:tty';
+import { takeKeys } from './raw-terminal.ts';
 
 /** A key as Node decodes it. */
 interface KeyPress {
@@ -35,26 +36,15 @@ export function readKeys(stdin: ReadStream, listener: (key: string) => void): ()
     process.kill(process.pid, 'SIGTSTP');
   };
   const resume = () => void stdin.setRawMode(true);
-  // The terminal was closed: the same as its signal, which may be ignored, e.g. under nohup.
-  const hangUp = () => void process.kill(process.pid, 'SIGHUP');
   emitKeypressEvents(stdin, { escapeCodeTimeout: ESCAPE_MS } as unknown as Interface);
-  stdin.setRawMode(true);
+  const release = takeKeys(stdin);
   stdin.on('keypress', onPress);
-  stdin.on('error', hangUp);
-  stdin.on('end', hangUp);
   stdin.resume();
   process.on('SIGCONT', resume);
   return () => {
     process.off('SIGCONT', resume);
     stdin.off('keypress', onPress);
-    stdin.off('end', hangUp);
-    stdin.pause();
-    try {
-      stdin.setRawMode(false);
-      stdin.off('error', hangUp);
-    } catch {
-      // The terminal is gone; later errors of it are of no interest.
-    }
+    release();
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { ReadStream, WriteStream } from 'node:tty';
+import { takeKeys } from './raw-terminal.ts';
 
 /** The terminal of a person, whose keys all go to one program, also Ctrl-C. */
 export interface TakenTerminal {
@@ -15,10 +16,7 @@ export interface TakenTerminal {
 
 /** Takes the terminal. If it is closed, this process gets SIGHUP. */
 export function takeTerminal(stdin: ReadStream, stdout: WriteStream): TakenTerminal {
-  const hangUp = () => void process.kill(process.pid, 'SIGHUP');
-  stdin.setRawMode(true);
-  stdin.on('end', hangUp);
-  stdin.on('error', hangUp);
+  const release = takeKeys(stdin);
   return {
     input: stdin,
     size: () => ({ rows: stdout.rows, columns: stdout.columns }),
@@ -27,15 +25,6 @@ export function takeTerminal(stdin: ReadStream, stdout: WriteStream): TakenTermi
       return () => stdout.off('resize', listener);
     },
     write: (text, done) => void stdout.write(text, () => done()),
-    release() {
-      stdin.off('end', hangUp);
-      stdin.pause();
-      try {
-        stdin.setRawMode(false);
-        stdin.off('error', hangUp);
-      } catch {
-        // The terminal is gone; later errors of it are of no interest.
-      }
-    },
+    release,
   };
 }

@@ -57,6 +57,7 @@ function matcherOf({ extra, acceptance }: ChoosingFor['story'], attempt: number)
     );
   };
 }
+
 /** The configuration of an attempt with a choice. */
 export function withChoice(config: Config, choice: AgentChoice | undefined): Config {
   if (choice === undefined) return config;

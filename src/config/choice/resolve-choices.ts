@@ -125,7 +125,7 @@ function resolveStory(
     return undefined;
   }
   addAgent(resolved, agent, choosing);
-  const base = withChoice(resolved.config, { ...defined({ agent }) });
+  const base = withChoice(resolved.config, defined({ agent }));
   const model = wantedModel !== undefined && choosing.isKnown(wantedModel, base) ? wantedModel : undefined;
   if (wantedModel !== undefined && model === undefined)
     unused(`the agent ${base.agent} cannot use a model ${quote(wantedModel)}`);

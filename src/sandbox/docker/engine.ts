@@ -121,7 +121,8 @@ export function openDockerEngine(at?: EngineAddress, options: EngineOptions = {}
     removeResource: async (belonging) => {
       if (belonging.kind === 'container') return removeLabelledResource(docker, belonging);
       // Its depth is unknown after a restart: the engine tries first, then a sandbox empties it.
-      await removeVolume({ docker, start }, belonging.name, 0).catch(unlessInUse);
+      const remove = () => removeVolume({ docker, start }, belonging.name, 0);
+      await helpers.inTurn(belonging.name, remove).catch(unlessInUse);
     },
     listOrphans: () => listOrphans(docker),
     imageId: async (name) => (await find(name))?.id,

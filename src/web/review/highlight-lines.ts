@@ -3,7 +3,6 @@ import bash from 'highlight.js/lib/languages/bash';
 import c from 'highlight.js/lib/languages/c';
 import cpp from 'highlight.js/lib/languages/cpp';
 import csharp from 'highlight.js/lib/languages/csharp';
-import css from 'highlight.js/lib/languages/css';
 import dockerfile from 'highlight.js/lib/languages/dockerfile';
 import elixir from 'highlight.js/lib/languages/elixir';
 import go from 'highlight.js/lib/languages/go';
@@ -33,7 +32,6 @@ const GRAMMARS = {
     c,
     cpp,
     csharp,
-    css,
     dockerfile,
     elixir,
     go,
@@ -56,7 +54,6 @@ const FILES: Record<Grammar, string> = {
   c: 'c h',
   cpp: 'cc cpp cxx hh hpp hxx ino',
   csharp: 'cs',
-  css: 'css',
   dockerfile: 'dockerfile containerfile',
   elixir: 'ex exs',
   go: 'go',
@@ -72,7 +69,7 @@ const FILES: Record<Grammar, string> = {
   python: 'py pyi pyw',
   ruby: 'rb rake gemspec gemfile rakefile',
   rust: 'rs',
-  scss: 'scss less',
+  scss: 'css scss less',
   sql: 'sql',
   swift: 'swift',
   typescript: 'ts cts mts tsx',
@@ -103,6 +100,8 @@ const MAX_LINE = 400;
 const MAX_MS = 250;
 
 const lowlight = createLowlight(GRAMMARS);
+// In pages and scripts, too: each style sheet is one of SCSS.
+lowlight.registerAlias({ scss: 'css' });
 const slow = new Set<string>();
 
 const lineNumbers = new WeakMap<PatchHunk, Map<PatchLine, number>>();

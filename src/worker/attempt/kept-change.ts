@@ -10,8 +10,10 @@ export async function keepChange(
   { commit, parent, patch }: BundledCommit & { patch: Uint8Array },
 ): Promise<void> {
   const { store } = worker;
-  await store.writePatch(identity.location, patch);
-  await store.placeArtifact(identity.location, CHANGE, (path) =>
-    writeBundle(resources.candidateDir, { commit, parent }, path),
-  );
+  await Promise.all([
+    store.writePatch(identity.location, patch),
+    store.placeArtifact(identity.location, CHANGE, (path) =>
+      writeBundle(resources.candidateDir, { commit, parent }, path),
+    ),
+  ]);
 }

@@ -7,9 +7,7 @@ import type { AttemptRef, FailureNote } from '../../core/journal/event-parts.ts'
 import type { JournalEntry } from '../../core/journal/events.ts';
 import { releaseHeldCommit } from '../../git/commit/held-commits.ts';
 import { storyOf, type RunState } from '../../core/run/state.ts';
-import { ignore } from '../../lib/async.ts';
-import type { BudgetLedger } from '../../queue/budget/budget-ledger.ts';
-import { findOpenModel, type FoundPause } from '../network/model-pauses.ts';
+import { findCandidate, findOpenModel, type FoundPause } from '../network/model-pauses.ts';
 import { updateBreakers } from '../run/shared-breakers.ts';
 import type { Attempt } from './open-attempt.ts';
 import { storyEnded, type AgentMeasurements, type AttemptOutcome } from './attempt-outcome.ts';
@@ -104,7 +102,7 @@ function moveOn(
   const next = fallback.find((each) => !left.includes(each));
   if (next === undefined) return [];
   const [first = ''] = why.split('\n');
-  const says = `${first.replace(/\.?$/, '.')} The attempt begins again with the agent "${next}".`;
+  const says = beginsAgain(first.replace(/\.?$/, '.'), `agent "${next}"`);
   return [
     {
       type: 'story.postponed',
@@ -127,13 +125,13 @@ async function shortenWait(attempt: RecordedAttempt, wait: ModelWait): Promise<M
   const { budgetLedger: ledger } = worker;
   // Another model that the agent uses has no fallback.
   if (ledger === undefined || pause.model !== name) return wait;
-  const next = await findOtherAgent(attempt, ledger);
+  const next = await findOtherAgent(attempt);
   const moved =
     next === undefined
       ? undefined
       : {
           pause: { ...pause, until: new Date(worker.now()).toISOString() },
-          why: `${why} The attempt begins again with the agent "${next}".`,
+          why: beginsAgain(why, `agent "${next}"`),
         };
   if (fallback.length === 0) return moved ?? wait;
   const facts = { state: inputs.state, config, now: worker.now };
@@ -147,22 +145,20 @@ async function shortenWait(attempt: RecordedAttempt, wait: ModelWait): Promise<M
     return found.paused.pause.until < pause.until ? found.paused : wait;
   }
   const until = new Date(worker.now()).toISOString();
-  return { pause: { ...pause, until }, why: `${why} The attempt begins again with the model "${found.model}".` };
+  return { pause: { ...pause, until }, why: beginsAgain(why, `model "${found.model}"`) };
 }
 
-/** The first agent of `fallback` whose model has no long pause. */
-async function findOtherAgent(
-  { worker, config, inputs, identity }: RecordedAttempt,
-  ledger: BudgetLedger,
-): Promise<string | undefined> {
+function beginsAgain(why: string, what: string): string {
+  return `${why} The attempt begins again with the ${what}.`;
+}
+
+/** The agent of `fallback` that would begin the attempt again, if the provider of one works. */
+async function findOtherAgent({ worker, config, inputs, identity }: RecordedAttempt): Promise<string | undefined> {
   const { left = [] } = storyOf(inputs.state, identity.story);
   const others = configsInOrder(config, [config.agent, ...left.map(({ agent }) => agent)]);
   for (const other of others) {
-    const { api, name, fallback } = other.model;
-    if (other.agent === config.agent || api === undefined) continue;
-    const facts = { state: inputs.state, config: other, now: worker.now };
-    const found = await findOpenModel(ledger, [name, ...fallback], facts).catch(ignore);
-    if (found !== undefined && 'model' in found) return other.agent;
+    if (other.agent === config.agent) continue;
+    if ('model' in (await findCandidate(worker, { state: inputs.state, config: other }))) return other.agent;
   }
   return undefined;
 }

@@ -7,6 +7,7 @@ import type { RunState } from '../../core/run/state.ts';
 import { defined } from '../../lib/guards.ts';
 import type { BudgetLedger, LedgerPause, PauseQuery } from '../../queue/budget/budget-ledger.ts';
 import type { WorkerContext } from '../worker-context.ts';
+import { providerBreaker } from '../run/shared-breakers.ts';
 
 /** Agents do not wait for longer. */
 const MAX_AGENT_PAUSE_MS = 5 * 60_000;
@@ -133,7 +134,7 @@ export async function chooseModel(
 }
 
 /** The model that an attempt with a configuration would use, or why it cannot. */
-async function findCandidate(
+export async function findCandidate(
   { budgetLedger, breakers, now, log }: Pick<WorkerContext, 'budgetLedger' | 'breakers' | 'now' | 'log'>,
   { state, config }: { state: RunState; config: Config },
 ): Promise<{ model: string; paused?: FoundPause | undefined } | { paused?: FoundPause; why: string }> {
@@ -163,9 +164,4 @@ function choose(
   if (!isOther && model === config.model.name) return { config: candidate };
   const fallback = { ...(isOther && { agent }), model, why: why ?? 'It could not be used.' };
   return { config: withModel(candidate, model), fallback };
-}
-
-/** The name of the breaker of a provider. */
-export function providerBreaker({ baseUrl }: Pick<Config['model'], 'baseUrl'>): string {
-  return `provider:${new URL(baseUrl).host}`;
 }

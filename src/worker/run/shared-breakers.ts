@@ -13,7 +13,6 @@ import { attemptName } from '../../core/journal/fold-failures.ts';
 import { isAttemptDue, isStillPlanned, type PlannedAttempt } from '../../core/run/plan.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { defined } from '../../lib/guards.ts';
-import { providerBreaker } from '../network/model-pauses.ts';
 import type { WorkerContext } from '../worker-context.ts';
 
 type BreakerQuery = AttemptRef & { state: RunState; config: Config };
@@ -127,6 +126,11 @@ function recordFailure(
 }
 
 const PROVIDER = 'provider:';
+
+/** The name of the breaker of a provider. */
+export function providerBreaker({ baseUrl }: Pick<Config['model'], 'baseUrl'>): string {
+  return `${PROVIDER}${new URL(baseUrl).host}`;
+}
 
 function keysOf({ repo }: RunState, { model }: Config): string[] {
   const live = model.api !== undefined && model.mode !== 'replay';

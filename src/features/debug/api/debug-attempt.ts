@@ -68,7 +68,7 @@ export async function debugAttempt(host: Host, options: DebugOptions): Promise<D
     await options.tell({ type: 'begun', runId, ...chosen, commit, configured: config.gates ?? [] });
     const { program, signal, tell } = options;
     const gitDir = await hostGitDirOf(host.home, state.repo);
-    const { command } = { command: undefined, ...program };
+    const command = 'command' in program ? program.command : undefined;
     const of = { story, attempt, by: whoAmI() };
     const note = (entry: JournalEntry) => store.append(runId, [entry]);
     await note({

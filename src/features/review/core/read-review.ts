@@ -7,19 +7,19 @@ const MAX_FINDINGS = 50;
 const MAX_TEXT = 1000;
 const MAX_CRITERIA = 1000;
 
-const Number = z.int().min(1).max(10_000_000);
+const Count = z.int().min(1).max(10_000_000);
 
 const Finding = z.object({
   path: z.string().max(4096).nullish(),
-  line: Number.nullish(),
+  line: Count.nullish(),
   severity: z.enum(['blocking', 'note']),
-  criterion: Number.nullish(),
+  criterion: Count.nullish(),
   text: z.string().trim().min(1).max(MAX_TEXT),
 });
 
 const Answer = z.object({
   findings: z.array(Finding).max(MAX_FINDINGS),
-  judged: z.array(z.object({ n: Number, met: z.enum(['yes', 'no', 'unclear']) })).max(MAX_CRITERIA),
+  judged: z.array(z.object({ n: Count, met: z.enum(['yes', 'no', 'unclear']) })).max(MAX_CRITERIA),
 });
 
 /** What the answer is checked against. */

@@ -1,6 +1,5 @@
 import type { Config, ReviewerSettings } from '../../../config/config.ts';
 import type { AgentOptions } from '../../../core/agent-options.ts';
-
 import { HaloError } from '../../../core/failure/errors.ts';
 import type { AgentReview } from '../../../core/review/agent-review.ts';
 import { readPatch } from '../../../core/review/read-patch.ts';
@@ -17,6 +16,7 @@ import { agentAnswering, type Attempt } from '../../../worker/attempt/open-attem
 import { judgePaths } from '../../../worker/attempt/phases/approval.ts';
 import { runAgent } from '../../../worker/attempt/phases/run-agent.ts';
 import type { OpenReview, Reviewing } from '../../../worker/attempt/reviewing.ts';
+import { reviewerModel } from '../../../config/choice/reviewer-model.ts';
 import { inFolder } from '../../../worker/attempt/tests-first/tests-attempt.ts';
 import type { Candidate, Work } from '../../../worker/attempt/work.ts';
 import { CANDIDATE, VIEW } from '../../../worker/workspace/sandbox-paths.ts';
@@ -140,7 +140,6 @@ const OPTIONS: Record<string, AgentOptions> = {
 /** The attempt as its reviewer sees it. */
 function asReviewer(attempt: Attempt, { agent, agentCommand, model }: ReviewerSettings): Attempt {
   const { journal, worker } = attempt;
-  const { keyEnv: _env, keyFile: _file, keyCommand: _command, ...shared } = attempt.config.model;
   const config: Config = {
     ...attempt.config,
     agent,
@@ -148,7 +147,7 @@ function asReviewer(attempt: Attempt, { agent, agentCommand, model }: ReviewerSe
     agentAnswer: 'json',
     agentOptions: OPTIONS[agent] ?? {},
     setup: [],
-    model: { ...shared, ...model, fallback: [], allow: [] },
+    model: { ...reviewerModel(attempt.config, { model }), fallback: [], allow: [] },
     network: { ...attempt.config.network, agentRegistries: [] },
   };
   const { gatewayToken } = attempt.agent;
