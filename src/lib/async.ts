@@ -87,6 +87,26 @@ export function keyedQueue(): <T>(key: string, work: () => Promise<T>) => Promis
   };
 }
 
+/**
+ * Returns a function that runs `work` one call at a time: calls during a running call cause one more after it, which sees
+ * what they have changed. It never rejects: failures of `work` are ignored.
+ */
+export function latest(work: () => Promise<unknown>): () => Promise<void> {
+  let isDue = false;
+  let running: Promise<void> | undefined;
+  const runDue = async () => {
+    while (isDue) {
+      isDue = false;
+      await work().catch(ignore);
+    }
+    running = undefined;
+  };
+  return () => {
+    isDue = true;
+    return (running ??= runDue());
+  };
+}
+
 /** Ignores a result or an error: `promise.catch(ignore)`. */
 export function ignore(): undefined {}
 

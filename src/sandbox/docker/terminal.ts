@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Container, Exec } from 'dockerode';
-import { ignore } from '../../lib/async.ts';
+import { ignore, latest, retry } from '../../lib/async.ts';
 import type { Terminal } from '../sandbox.ts';
 import { engineStatus, toDockerError } from './docker-client.ts';
 
@@ -16,12 +16,10 @@ export async function runOnTerminal(
   terminal: Terminal,
 ): Promise<number | undefined> {
   const { exec, stream } = await execute(container, script);
-  const fit = () => {
-    const { rows, columns } = terminal.size();
-    exec.resize({ h: rows, w: columns }).catch(ignore); // it may have ended
-  };
-  const off = terminal.onResize(fit);
-  fit();
+  // The engine may handle two requests in any order, and refuses one that comes before the process runs.
+  const fit = latest(() => retry(() => setSize(exec, terminal.size()), { delaysMs: RESIZE_DELAYS_MS }));
+  const off = terminal.onResize(() => void fit());
+  void fit();
   terminal.input.pipe(stream);
   try {
     // Fails if the container is removed.
@@ -32,6 +30,13 @@ export async function runOnTerminal(
     stream.destroy();
   }
   return readExitCode(exec);
+}
+
+/** Then it has ended. */
+const RESIZE_DELAYS_MS = [50, 200, 1000];
+
+async function setSize(exec: Exec, { rows, columns }: { rows: number; columns: number }): Promise<void> {
+  await exec.resize({ h: rows, w: columns });
 }
 
 async function execute(container: Container, script: string): Promise<{ exec: Exec; stream: Duplex }> {

@@ -54,7 +54,7 @@ describe('incident debug-shell: a debug shell', () => {
     first.press(`${LOOK}\n`);
     await first.shows('all is tried;');
     await first.resize(77, 21);
-    // The new size arrives some time after it was set.
+    // The new size arrives some time after it was set, as columns and rows.
     const asksForSize = () => {
       first.press('say size "$(stty size)"\n');
       expect(first.shown()).toContain('size is 21 77;');
