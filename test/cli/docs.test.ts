@@ -127,12 +127,15 @@ function optionsOf(name: string, command: Command): string {
     return take(`as of [\`${each}\`](#${anchor})`, (line) => known.includes(line));
   });
   const named = [...shared, ...take('[common](#common-options)', (line) => COMMON.includes(line))];
-  if (own.length === 0 && named.length === 1) return `Options: ${named.join('')}\n`;
+  if (own.length === 0 && named.length === 1) return `Options: ${named.join('').replace(/^\[common\]\S+ /, '')}\n`;
   return `Options:\n\n${[...own.map(describeOption), ...named.map((line) => `- ${line}`)].join('\n')}\n`;
 }
 
 function describeOption(option: Option): string {
-  const text = new Help().optionDescription(option).replaceAll(/(?<!`)[^\s`]*<[^>\s]+>[^\s`,;)]*/g, '`$&`');
+  const text = new Help()
+    .optionDescription(option)
+    .replace(/ \(choices: (?:"[^"]+", ){12,}"[^"]+"\)/, '; `--help` lists them')
+    .replaceAll(/(?<!`)[^\s`]*<[^>\s]+>[^\s`,;)]*/g, '`$&`');
   return `- \`${option.flags}\`: ${text}`;
 }
 

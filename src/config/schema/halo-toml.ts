@@ -150,9 +150,9 @@ const Tables = z.strictObject({
     ),
   }),
   providers: z.strictObject({
-    openai: z.strictObject(provider('Base URL of OpenAI’s API, unless `model.base_url` is set.')),
-    anthropic: z.strictObject(provider('Base URL of Anthropic’s API, unless `model.base_url` is set.')),
-    google: z.strictObject(provider('Base URL of Google’s API, unless `model.base_url` is set.')),
+    openai: z.strictObject(provider('Base URL of this API, unless `model.base_url` is set.')),
+    anthropic: z.strictObject(provider('Base URL of this API, unless `model.base_url` is set.')),
+    google: z.strictObject(provider('Base URL of this API, unless `model.base_url` is set.')),
   }),
   ...spending,
   limits: LimitsTable,

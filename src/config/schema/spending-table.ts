@@ -23,47 +23,24 @@ const Rates = perModel(
   ),
 );
 
+const OF_A_DAY = 'all runs per day (UTC): of a user, of a repository, of this HALO_HOME.';
+
+const usd = (meaning: string) => key(Usd.optional(), ['number of USD', undefined, meaning], BUDGET);
+const tokens = (meaning: string) => key(Tokens, ['whole number', undefined, meaning], BUDGET);
+
 /** Keys for cost, prices and request rates of models. */
 export const spending = {
   budget: z.strictObject({
-    story_usd: key(
-      Usd.optional(),
-      ['number of USD', undefined, 'Maximum cost of a story with all its attempts.'],
-      BUDGET,
-    ),
-    run_usd: key(Usd.optional(), ['number of USD', undefined, 'Maximum cost of a run.'], BUDGET),
-    user_usd: key(
-      Usd.optional(),
-      ['number of USD', undefined, 'Maximum cost of all runs of a user per day (UTC).'],
-      BUDGET,
-    ),
-    repository_usd: key(
-      Usd.optional(),
-      ['number of USD', undefined, 'Maximum cost of all runs of a repository per day (UTC).'],
-      BUDGET,
-    ),
-    day_usd: key(
-      Usd.optional(),
-      ['number of USD', undefined, 'Maximum cost of all runs of this HALO_HOME per day (UTC).'],
-      BUDGET,
-    ),
-    story_tokens: key(Tokens, ['whole number', undefined, 'Maximum tokens of a story, input plus output.'], BUDGET),
-    run_tokens: key(Tokens, ['whole number', undefined, 'Maximum tokens of a run.'], BUDGET),
-    user_tokens: key(
-      Tokens,
-      ['whole number', undefined, 'Maximum tokens of all runs of a user per day (UTC).'],
-      BUDGET,
-    ),
-    repository_tokens: key(
-      Tokens,
-      ['whole number', undefined, 'Maximum tokens of all runs of a repository per day (UTC).'],
-      BUDGET,
-    ),
-    day_tokens: key(
-      Tokens,
-      ['whole number', undefined, 'Maximum tokens of all runs of this HALO_HOME per day (UTC).'],
-      BUDGET,
-    ),
+    story_usd: usd('Maximum cost of a story with all its attempts.'),
+    run_usd: usd('Maximum cost of a run.'),
+    user_usd: usd(`Maximum cost of ${OF_A_DAY}`),
+    repository_usd: usd(`Maximum cost of ${OF_A_DAY}`),
+    day_usd: usd(`Maximum cost of ${OF_A_DAY}`),
+    story_tokens: tokens('Maximum tokens of a story, input plus output.'),
+    run_tokens: tokens('Maximum tokens of a run.'),
+    user_tokens: tokens(`Maximum tokens of ${OF_A_DAY}`),
+    repository_tokens: tokens(`Maximum tokens of ${OF_A_DAY}`),
+    day_tokens: tokens(`Maximum tokens of ${OF_A_DAY}`),
   }),
   prices: key(
     Prices,
