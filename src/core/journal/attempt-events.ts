@@ -62,8 +62,11 @@ export interface AttemptEvents {
     sections: PromptPart[];
     missing?: string[];
   } & AttemptRef;
-  /** The program of the agent starts with these options; `model`: absent if it has no model route. */
-  'agent.launched': { agent: string; model?: string } & AgentOptions & AttemptRef;
+  /**
+   * The program of the agent starts with these options; `model`: absent if it has no model route; `takesMessages`: also while it
+   * works.
+   */
+  'agent.launched': { agent: string; model?: string; takesMessages?: true } & AgentOptions & AttemptRef;
   'agent.activity': { activity: AgentActivity } & AttemptRef;
   /** Identical requests of one sandbox to its gateway. */
   'network.asked': { phase: NetworkPhase } & EgressRequests & AttemptRef;

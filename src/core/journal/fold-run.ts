@@ -11,9 +11,11 @@ import { FINDINGS, omit, type NotedCommit, type RunState, type StoryState } from
 import { applyControlEvent, markCancelled, reopenRun } from './control-events.ts';
 import { countedUsage, isMeteredAfter } from './counted-usage.ts';
 import { msBetween } from '../text/format-elapsed.ts';
+import { withMessage, withShown } from '../run/messages.ts';
 import type { Verdict } from '../run/progress.ts';
 import { JOURNAL_VERSION, type HeldCommit } from './event-parts.ts';
 import type { JournalEntry, JournalEvent } from './events.ts';
+import type { Phase } from './phase.ts';
 import {
   afterEnd,
   afterStart,
@@ -90,7 +92,7 @@ function foldEvent(state: RunState | undefined, event: JournalEvent): RunState |
     case 'story.started':
       return {
         ...withStory(next, event.story, (story) => ({
-          ...afterStart(withoutFindings(story), event),
+          ...afterStart(withoutFindings(omit(story, 'phase', 'phaseAt', 'takesMessages')), event),
           progress: 'in_progress',
           attempts: event.attempt,
           epoch: event.epoch,
@@ -102,15 +104,8 @@ function foldEvent(state: RunState | undefined, event: JournalEvent): RunState |
         epoch: event.epoch,
       };
     case 'phase.started':
-      // Each import determines the additions again, and each attempt its tests.
       return withStory(next, event.story, (story) => ({
-        ...(event.phase === 'import'
-          ? withoutAdditions(story)
-          : event.phase === 'prepare'
-            ? omit(story, 'locked')
-            : event.phase === 'tests'
-              ? omit(story, 'keptTests')
-              : story),
+        ...omit(startPhase(story, event.phase), 'takesMessages'),
         phase: event.phase,
         phaseAt: event.at,
       }));
@@ -231,6 +226,12 @@ function foldEvent(state: RunState | undefined, event: JournalEvent): RunState |
     case 'question.expired':
     case 'story.cancelled':
       return applyControlEvent(event.type === 'run.retried' ? withoutBreaker(next) : next, event);
+    case 'agent.launched':
+      return event.takesMessages ? withStory(next, event.story, (story) => ({ ...story, takesMessages: true })) : next;
+    case 'message.sent':
+      return withStory(next, event.story, (story) => withMessage(story, event));
+    case 'message.delivered':
+      return withStory(next, event.story, (story) => withShown(story, event));
     case 'story.stopped':
     case 'story.returned':
       return withStory(next, event.story, (story) => withoutStart(withoutPhase(story)));
@@ -241,7 +242,6 @@ function foldEvent(state: RunState | undefined, event: JournalEvent): RunState |
     case 'model.used':
     case 'phase.ended':
     case 'agent.activity':
-    case 'agent.launched':
     case 'prompt.built':
     case 'budget.warned':
     case 'issue.noted':
@@ -335,11 +335,25 @@ function countUsage(state: RunState, event: JournalEvent): RunState {
 }
 
 function withoutPhase(story: StoryState): StoryState {
-  return omit(story, 'phase', 'phaseAt', 'attemptAt', 'awaits');
+  return omit(story, 'phase', 'phaseAt', 'attemptAt', 'awaits', 'takesMessages');
 }
 
 function withoutFindings(story: StoryState): StoryState {
   return omit(story, 'confirmed', 'restored', 'failedLog', 'failedCommand', 'failedTests', 'testProblems');
+}
+
+/** Each import determines the additions again, and each attempt its tests. */
+function startPhase(story: StoryState, phase: Phase): StoryState {
+  switch (phase) {
+    case 'import':
+      return withoutAdditions(story);
+    case 'prepare':
+      return omit(story, 'locked');
+    case 'tests':
+      return omit(story, 'keptTests');
+    default:
+      return story;
+  }
 }
 
 /** A failure names the problem with its tests itself; another story has no failed tests. */

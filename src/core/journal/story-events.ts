@@ -10,6 +10,7 @@ import type { StopReason } from '../failure/stop-reason.ts';
 import type { IssueStatus } from '../issues/issue-source.ts';
 import type { Feedback } from '../review/feedback.ts';
 import { PROGRESS, askOf } from '../run/progress.ts';
+import type { ShownHow } from '../run/messages.ts';
 import { UNANSWERED, type AskedQuestion, type Unanswered } from '../run/questions.ts';
 import { formatElapsed, msBetween } from '../text/format-elapsed.ts';
 import { safeLine } from '../text/safe-text.ts';
@@ -106,6 +107,10 @@ export interface StoryEvents {
     /** It was not answered in time: `by` is `halo`. */
     default?: true;
   } & AttemptRef;
+  /** A user sent a message to the agent of the story; `attempt`: the latest one then. */
+  'message.sent': { id: string; text: string; by: string } & AttemptRef;
+  /** An agent was shown messages, which have these ids: while it worked, or in its prompt. */
+  'message.delivered': { ids: string[]; how: ShownHow } & AttemptRef;
   /** The question was not answered in time: the story fails, or is left out. */
   'question.expired': { then: Exclude<Unanswered, 'first-option'>; by: string } & AttemptRef;
   /** A user cancelled the story; or its issue was withdrawn: then `by` is the project of the issue, and `why` a sentence. */
@@ -276,6 +281,20 @@ export const STORY_EVENTS: EventRows<StoryEvents> = {
         text: `ANSWERED ${byUser(event)}${event.default ? ', because no person answered in time' : ''}: ${safeLine(event.text, LINE_LENGTH)}`,
       },
     ],
+  },
+  'message.sent': {
+    is: ['changes', 'command', 'audited', 'operator'],
+    lines: (event) => [
+      { label: 'story', tone: 'strong', text: `MESSAGE  ${byUser(event)}: ${safeLine(event.text, LINE_LENGTH)}` },
+    ],
+  },
+  'message.delivered': {
+    is: ['changes'],
+    lines: ({ ids, how }) => {
+      const what = ids.length === 1 ? 'a message' : `${ids.length} messages`;
+      const text = how === 'live' ? `received ${what} while it worked` : `has ${what} in its prompt`;
+      return [{ label: 'agent', tone: 'quiet', text }];
+    },
   },
   'question.expired': {
     is: ['changes', 'command', 'audited', 'wakes', 'operator'],

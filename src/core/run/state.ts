@@ -19,6 +19,7 @@ import type { PullState } from '../pulls/pull-state.ts';
 import { msBetween } from '../text/format-elapsed.ts';
 import type { HiddenPlaces } from '../text/hidden-places.ts';
 import { closeSentence } from '../text/did-you-mean.ts';
+import type { StoryMessages } from './messages.ts';
 import { askOf, isIn, type StoryProgress } from './progress.ts';
 import { asksPeople, type StoryReplies } from './questions.ts';
 import type { Need } from './run-dependencies.ts';
@@ -103,7 +104,7 @@ interface RunFailures {
   breaker?: string;
 }
 
-export interface StoryState extends StoryFailures, StoryReplies, StoryModel, NotedFiles {
+export interface StoryState extends StoryFailures, StoryReplies, StoryMessages, StoryModel, NotedFiles {
   id: string;
   key: string;
   title: string;
