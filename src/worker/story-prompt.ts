@@ -20,7 +20,9 @@ const SWANSON_MAX_TOKENS = 15_000;
 /** Guidance files with only these words refer to another one. */
 const REFERENCES = ['AGENTS.md', '@AGENTS.md', 'CLAUDE.md', '@CLAUDE.md'];
 
-interface StoryPromptRequest extends Partial<Pick<PromptInput, 'answered' | 'feedback' | 'landed' | 'earlier'>> {
+interface StoryPromptRequest extends Partial<
+  Pick<PromptInput, 'answered' | 'feedback' | 'messages' | 'landed' | 'earlier'>
+> {
   gitDir: string;
   /** The commit that the run starts from: its files are quoted. */
   runBase: string;
@@ -49,7 +51,7 @@ export async function buildStoryPrompt(request: StoryPromptRequest): Promise<Sto
     readPromptFiles({ gitDir, commit: runBase, prompt: config.prompt }),
     readGuidance(request),
   ]);
-  const { testsFirst, answered, feedback, landed, earlier } = request;
+  const { testsFirst, answered, feedback, messages, landed, earlier } = request;
   const testsOnly = testsFirst !== undefined && 'write' in testsFirst;
   const build = request.planning ? buildPlanPrompt : buildPrompt;
   const prompt = build({
@@ -61,7 +63,7 @@ export async function buildStoryPrompt(request: StoryPromptRequest): Promise<Sto
     files: filesOfSession(files, { testsOnly }),
     gates: config.gates ?? [],
     ...defined({ services: request.services }),
-    ...defined({ lastFailure, answered, feedback, landed, earlier, dry: request.dry, testsFirst }),
+    ...defined({ lastFailure, answered, feedback, messages, landed, earlier, dry: request.dry, testsFirst }),
     maxTokens: maxTokensOf(config, prd),
     answer: answerFormOf(config, request.adapter),
   });

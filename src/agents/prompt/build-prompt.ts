@@ -4,6 +4,7 @@ import { BLOCKED_EXAMPLE } from '../answer.ts';
 import { truncateText, type Detail } from '../../core/prd/story-details.ts';
 import { contextText, MAX_TEXT_LENGTH, storyText } from '../../core/prd/story-text.ts';
 import type { Feedback } from '../../core/review/feedback.ts';
+import type { StoryMessage } from '../../core/run/messages.ts';
 import type { AnsweredQuestion } from '../../core/run/questions.ts';
 import { safeLine, safeOutput, safeText } from '../../core/text/safe-text.ts';
 import {
@@ -12,6 +13,7 @@ import {
   describeEarlierWork,
   describeFeedback,
   describeFiles,
+  describeMessages,
   type EarlierWork,
   type PromptFile,
 } from './describe-feedback.ts';
@@ -54,6 +56,8 @@ export interface PromptInput {
   answered?: readonly AnsweredQuestion[];
   /** What people wanted changed in the commits of earlier attempts, oldest first. */
   feedback?: readonly Feedback[];
+  /** What people wrote to the agents of the story, oldest first. */
+  messages?: readonly StoryMessage[];
   /** The commit of the story that has landed, if it is worked on again. */
   landed?: string;
   /** The work of an earlier attempt with which this one continues. */
@@ -91,6 +95,7 @@ export function buildPrompt(input: PromptInput): BuiltPrompt {
     stories = [],
     answered = [],
     feedback = [],
+    messages = [],
     earlier,
     dry,
     testsFirst,
@@ -104,6 +109,7 @@ export function buildPrompt(input: PromptInput): BuiltPrompt {
     ...describeEarlierWork(earlier),
     ...describeAnswers(answered, earlier !== undefined),
     ...describeFeedback(feedback, input.landed),
+    ...describeMessages(messages),
     ...describeStories(stories),
     ...describeProgress(progress),
     ...describeFailure(lastFailure),
@@ -308,7 +314,7 @@ ${checks}`;
 
 /** The prompt of `halo plan`; the description of the story is the assignment, with the documents. */
 export function buildPlanPrompt(input: PromptInput): BuiltPrompt {
-  const { prd, story, guidance, files = [], answered = [], maxTokens = 0 } = input;
+  const { prd, story, guidance, files = [], answered = [], messages = [], maxTokens = 0 } = input;
   const project = prd.project.trim() === '' ? '' : ` of the project ${quoteName(prd.project)}`;
   const task = `Plan work${project} in the git repository in the current folder, as small stories for coding agents. Do not implement anything: the folder is read-only.`;
   const sections = [
@@ -317,6 +323,7 @@ export function buildPlanPrompt(input: PromptInput): BuiltPrompt {
     ...describeFiles('vision', files),
     { name: 'story' as const, heading: safeText(story.description), text: '' },
     ...describeAnswers(answered, false),
+    ...describeMessages(messages),
     ...describeFiles('standards', files),
     ...describeFiles('test standards', files),
     ...describeFiles('specs', files),

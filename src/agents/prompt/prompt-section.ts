@@ -19,7 +19,7 @@ const CUT_LAST_TO_FIRST = [
 ] as const;
 
 /** The parts that are always whole: they say what to do and how to answer. */
-type NeverCut = 'before' | 'task' | 'story' | 'feedback' | 'questions' | 'left out' | 'rules' | 'answer';
+type NeverCut = 'before' | 'task' | 'story' | 'feedback' | 'questions' | 'messages' | 'left out' | 'rules' | 'answer';
 
 type SectionName = (typeof CUT_LAST_TO_FIRST)[number] | NeverCut;
 

@@ -3,6 +3,7 @@ import type { TestsFirst } from '../../../agents/prompt/build-prompt.ts';
 import { NO_USAGE, type AgentAnswer, type Usage } from '../../../core/agent.ts';
 import { classifyFailure } from '../../../core/failure/failure.ts';
 import { commandFor, testGlobsOf } from '../../../core/review/tests-first.ts';
+import type { StoryMessage } from '../../../core/run/messages.ts';
 import { storyOf, type Hint } from '../../../core/run/state.ts';
 import { defined } from '../../../lib/guards.ts';
 import { maskingSink } from '../../../lib/secrets/masker.ts';
@@ -11,6 +12,7 @@ import { forwardsOf, recordNetwork, wrapWithForwarder } from '../../network/chan
 import { answerFormOf, buildStoryPrompt } from '../../story-prompt.ts';
 import type { Forward } from '../../workspace/step-services.ts';
 import type { StartedStep, StepEgress, Workspace } from '../../workspace/workspace.ts';
+import { SILENT_JOURNAL } from '../attempt-journal.ts';
 import { AttemptEnded, type AgentMeasurements, type Measurements } from '../attempt-outcome.ts';
 import { keepLeftWork } from '../kept-work.ts';
 import type { Attempt } from '../open-attempt.ts';
@@ -200,6 +202,7 @@ async function writePrompt(attempt: Attempt): Promise<string> {
   const { inputs, config, worker, identity, agent, resources, journal } = attempt;
   const { prd, state, story, base } = inputs;
   const hint = hintFor(attempt);
+  const messages = await readMessages(attempt);
   const { prompt, problems } = await buildStoryPrompt({
     gitDir: resources.mirrorDir,
     runBase: state.repo.base,
@@ -213,6 +216,7 @@ async function writePrompt(attempt: Attempt): Promise<string> {
     testsFirst: testsFirstOf(attempt),
     services: worker.services.addresses(config, 'agent'),
     ...(await readReviews(attempt)),
+    messages,
     progress: state.stories
       .filter(({ progress }) => progress === 'passed' && !state.dry)
       .map(({ id, title, summary }) => ({ id, title, summary: summary ?? '' })),
@@ -223,8 +227,19 @@ async function writePrompt(attempt: Attempt): Promise<string> {
   const record = { tokens, maxTokens, sections, ...missing };
   await worker.store.writeArtifact(identity.location, 'prompt.md', text);
   await worker.store.writeArtifact(identity.location, 'prompt.json', `${JSON.stringify(record, null, 2)}\n`);
-  await journal.report({ type: 'prompt.built', ...record });
+  const shown =
+    messages.length === 0
+      ? []
+      : [{ type: 'message.delivered' as const, ids: messages.map(({ id }) => id), how: 'prompt' as const }];
+  await journal.report({ type: 'prompt.built', ...record }, ...shown);
   return text;
+}
+
+/** The messages to the story so far, also those that were sent after the attempt began. */
+async function readMessages({ inputs, worker, identity, journal }: Attempt): Promise<StoryMessage[]> {
+  // A repetition of an attempt belongs to no run.
+  const state = journal === SILENT_JOURNAL ? inputs.state : await worker.store.readState(identity.runId);
+  return storyOf(state, inputs.story.id).messages ?? [];
 }
 
 /** What people said about earlier attempts, and the work of the attempt with which this one continues. */
