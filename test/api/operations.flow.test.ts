@@ -440,6 +440,30 @@ describe.each(WAYS)('operations %s', (name, open) => {
     });
   });
 
+  it('tell sends a message to the story that an agent works on, once until it is seen', async () => {
+    await home.addRunningRun(RUN, 2);
+    const story = 'US-001';
+    const ref = { story, attempt: 1 };
+    await expect(open().tell({ runId: RUN, story, text: ' \n' })).rejects.toMatchObject({ code: 'USAGE' });
+    await expect(open().tell({ runId: RUN, story, text: 'x'.repeat(8001) })).rejects.toMatchObject({ code: 'USAGE' });
+    await home.append(RUN, { type: 'phase.started', ...ref, phase: 'agent' });
+    await home.append(RUN, { type: 'agent.launched', ...ref, agent: 'claude', takesMessages: true });
+    const sent = await open().tell({ runId: RUN, text: ' Euro,\r\nnot dollars.\u001b[2J ' });
+    expect(sent).toMatchObject({ changed: true, stories: [story], route: 'live' });
+    const by = name === 'over HTTP' ? 'api-token' : (expect.stringContaining('@') as string);
+    const text = 'Euro,\nnot dollars.<U+001B>[2J';
+    const { state } = await open().getRun({ runId: RUN });
+    expect(state.stories[0]!.messages).toMatchObject([{ id: sent.message, text, by }]);
+    // A client that got no response sends the same again.
+    const repeated = await open().tell({ runId: RUN, story, text: 'Euro,\nnot dollars.\u001b[2J' });
+    expect(repeated).toMatchObject({ changed: false, message: sent.message });
+    await home.append(RUN, { type: 'message.delivered', ...ref, ids: [sent.message], how: 'live' });
+    expect(await open().tell({ runId: RUN, story, text })).toMatchObject({ changed: true });
+    expect(await open().tell({ runId: RUN, story: 'US-002', text })).toMatchObject({ changed: true, route: 'next' });
+    await home.append(RUN, { type: 'story.cancelled', ...ref, by: 'ann' });
+    await expect(open().tell({ runId: RUN, story, text })).rejects.toMatchObject({ code: 'CONTROL_REFUSED' });
+  });
+
   it('answer reopens no cancelled run', async () => {
     const cancelled: JournalEntry = { type: 'run.ended', stopReason: 'USER_ABORT', detail: 'cancelled by ann' };
     await home.addRunningRun(RUN, 2, ...asked('US-001').slice(-2, -1), cancelled);

@@ -3,12 +3,13 @@ import type { JournalEntry } from '../journal/events.ts';
 import { foldEntries } from '../journal/fold-run.ts';
 import { MAX_FEEDBACK_ROUNDS } from '../review/feedback.ts';
 import { printableShellWord, safeLine } from '../text/safe-text.ts';
+import { MAX_MESSAGES } from './messages.ts';
 import { planNext } from './plan.ts';
 import { hasTrait, isIn, PROGRESS } from './progress.ts';
 import { isQuestion } from './questions.ts';
 import { commitToReview, isReviewable, openFeedback } from './reviewed-story.ts';
 import { failedNeeds, needsText } from './run-dependencies.ts';
-import { currentDecision, isUnfinished, storyOf, type RunState, type StoryState } from './state.ts';
+import { currentDecision, isDone, isUnfinished, storyOf, type RunState, type StoryState } from './state.ts';
 
 /** True, or the error with which an action of a person is refused: why, and what to do instead. */
 export type Allowed = true | HaloError;
@@ -157,6 +158,30 @@ export function canAnswer(run: RunState, story: StoryState): Allowed {
   }
   if (stopReason !== 'USER_ABORT') return true;
   return refused(`Run ${runId} was cancelled.`, `Run \`halo retry ${runId}\` to reopen it without an answer.`);
+}
+
+/** Whether an agent works on a story, or may do so later without an answer or a decision, so that it can get a message. */
+export function canMessage(run: RunState, story: StoryState): Allowed {
+  const { runId, status } = run;
+  const of = `${runId} --story ${printableShellWord(story.id)}`;
+  if (story.held !== undefined)
+    return refused(
+      `Story ${story.id} is waiting for approval: no agent works on it.`,
+      `Send it back with \`halo reject ${of} --feedback "…"\`.`,
+    );
+  if (isQuestion(story))
+    return refused(`Story ${story.id} asks a question.`, `Answer it with \`halo answer ${of} "…"\`.`);
+  if (isDone(story) || isIn('out', story)) {
+    const hint =
+      story.commit === undefined ? [otherHint(run)] : [`Send it back with \`halo reject ${of} --feedback "…"\`.`];
+    return refused(`Story ${story.id} ${describeProgress(story)}: no agent works on it.`, ...hint);
+  }
+  if ((story.messages ?? []).length >= MAX_MESSAGES)
+    return refused(
+      `Story ${story.id} has ${MAX_MESSAGES} messages, which is the limit.`,
+      `Change its text, and run \`halo resume ${runId} --replan\`.`,
+    );
+  return status === 'ended' ? canReopen(run) : true;
 }
 
 /** Whether the commit of a story can be sent back with feedback. */
