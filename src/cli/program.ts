@@ -108,6 +108,11 @@ const GROUPS: Record<string, readonly Omit<Entry, 'heading'>[]> = {
       load: () => import('./commands/retry.ts'),
     },
     { name: 'answer', summary: 'answer the question of a story', load: () => import('./commands/answer.ts') },
+    {
+      name: 'tell',
+      summary: 'send a message to the agent of a story',
+      load: () => import('../features/tell/cli/tell.ts'),
+    },
     { name: 'breaker', summary: 'list and reset circuit breakers', load: () => import('./commands/breaker.ts') },
   ],
   'PRDs and tasks:': [

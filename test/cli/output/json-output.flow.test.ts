@@ -77,6 +77,7 @@ const COMMANDS: Record<Exclude<Name, Other>, readonly string[]> = {
   cancel: ['cancel running2'],
   retry: ['retry running2'],
   answer: ['answer asking01 Euro'],
+  tell: ['tell running2 US-001 Euro'],
   addUser: ['user add ada --role viewer'],
   createToken: ['user token ada'],
   changeUser: ['user set ada --role operator'],
