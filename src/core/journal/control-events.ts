@@ -159,5 +159,5 @@ function replan(
 
 /** Removes the running phase and any pending approval. */
 function omitOpenWork(story: StoryState): StoryState {
-  return omit(story, 'phase', 'phaseAt', 'attemptAt', 'held', 'approved');
+  return omit(story, 'phase', 'phaseAt', 'attemptAt', 'takesMessages', 'held', 'approved');
 }

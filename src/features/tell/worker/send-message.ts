@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { HaloError } from '../../../core/failure/errors.ts';
 import { assertAllowed, canMessage } from '../../../core/run/actions.ts';
-import { messageRoute, messageState } from '../../../core/run/messages.ts';
+import { messageRoute, messageState, type MessageState } from '../../../core/run/messages.ts';
 import { safeText } from '../../../core/text/safe-text.ts';
 import type { RunKeeper } from '../../../worker/worker-context.ts';
 import { chooseStory, routeSentence, type Told } from '../core/told.ts';
@@ -30,7 +30,7 @@ export async function sendMessage({ store }: RunKeeper, { runId, by, ...given }:
     const route = messageRoute(story);
     const said = { runId, stories: [story.id], route };
     const last = story.messages?.at(-1);
-    if (last?.by === by && last.text === text && messageState(story, last) !== 'delivered')
+    if (last?.by === by && last.text === text && isOpen(messageState(story, last)))
       return {
         entries: [],
         result: { ...said, message: last.id, changed: false, says: `Story ${story.id} has this message already.` },
@@ -42,6 +42,10 @@ export async function sendMessage({ store }: RunKeeper, { runId, by, ...given }:
       result: { ...said, message: id, changed: true, says: routeSentence(state, story, route) },
     };
   });
+}
+
+function isOpen(state: MessageState): boolean {
+  return state === 'queued' || state === 'prompt';
 }
 
 /** The text in the form that the journal keeps. */
