@@ -27,6 +27,11 @@ export interface AgentIntent {
 export interface AgentLaunch {
   /** POSIX shell script; the prompt is on its stdin. */
   script: string;
+  /**
+   * The program also reads messages from its stdin while it works: what is written there for the prompt, and for a message
+   * with an id. Absent: stdin is the prompt, and ends with it.
+   */
+  input?: (text: string, id?: string) => string;
   env: Record<string, string>;
   /** The folder of the session, if the program uses it. */
   sessionDir?: string | undefined;

@@ -22,6 +22,10 @@ const AGENT_DIR = '/opt/halo/agents/codex';
 /** The layout of its package is kept, because Codex looks for its helpers next to the program. */
 const PROGRAMS = `${AGENT_DIR}/bin/codex ${AGENT_DIR}/vendor/*/bin/codex`;
 
+const NODE = '/opt/halo/agents/node/bin/node';
+/** docker/sandbox/codex-client.mjs */
+const CLIENT = '/opt/halo/agents/codex/client.mjs';
+
 const HELP = '--- help ---';
 
 /** Reports the names of the enabled features, and the help page of `codex exec`. */
@@ -67,13 +71,21 @@ function findCodexDenial(stderrTail: string): string | undefined {
   return REFUSAL.exec(stderrTail)?.[1];
 }
 
-/** Starts `codex exec` with a configuration and an answer schema of its own. Throws INTERNAL without a model route. */
+/**
+ * Starts `codex exec` with a configuration and an answer schema of its own; or, to read messages while it works, its app
+ * server by a client in the sandbox, which prints the same lines. Throws INTERNAL without a model route.
+ */
 function launchCodex(intent: AgentIntent): AgentLaunch {
   if (intent.modelUrl === undefined) throw new HaloError('INTERNAL', 'Codex has no model route.');
   const codexHome = `${intent.home}/.codex`;
   const schemaFile = `${codexHome}/answer.schema.json`;
+  const isLive = intent.options.live === true && intent.answers !== 'review';
+  const start = isLive
+    ? `[ -f ${CLIENT} ] && exec ${NODE} ${CLIENT} "$codex" ${shellQuote(schemaFile)}`
+    : `exec "$codex" exec --json --strict-config --skip-git-repo-check --output-schema ${shellQuote(schemaFile)} -`;
   return {
-    script: writeScript(schemaFile),
+    script: writeScript(start),
+    ...(isLive && { input: (text, id) => `${JSON.stringify({ id, text })}\n` }),
     env: { CODEX_HOME: codexHome, HALO_MODEL_KEY: intent.gatewayToken },
     files: {
       [`${codexHome}/config.toml`]: writeConfig(intent, intent.modelUrl),
@@ -84,10 +96,10 @@ function launchCodex(intent: AgentIntent): AgentLaunch {
 
 const SCHEMAS = { story: STRICT_ANSWER_SCHEMA, tests: TESTS_SCHEMA, plan: PLAN_SCHEMA, review: REVIEW_SCHEMA };
 
-function writeScript(schemaFile: string): string {
+function writeScript(start: string): string {
   return `for codex in ${PROGRAMS}; do
   if [ -x "$codex" ]; then
-    exec "$codex" exec --json --strict-config --skip-git-repo-check --output-schema ${shellQuote(schemaFile)} -
+    ${start}
   fi
 done
 echo 'Codex is not in this sandbox (looked below ${AGENT_DIR}); build the image again: halo image build' >&2
@@ -157,7 +169,7 @@ const event = z.discriminatedUnion('type', [
 
 type Item = z.infer<typeof item>;
 
-/** Reads one line of `codex exec --json`; unknown events and broken lines mean nothing. */
+/** Reads one line of `codex exec --json`, or of the client; unknown events and broken lines mean nothing. */
 export function parseCodexLine(line: string): ParsedLine {
   const parsed = event.safeParse(parseUntrustedJson(line));
   if (!parsed.success) return { activities: [] };

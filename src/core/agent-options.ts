@@ -17,6 +17,8 @@ export interface AgentOptions {
   teams?: boolean;
   /** Further attempts at a story continue its session, for Claude Code: how long a session is kept, in ms. */
   sessionMs?: number;
+  /** It reads messages while it works, for Codex. */
+  live?: boolean;
   /** Further settings in the program's own words. */
   config?: Readonly<Record<string, unknown>>;
 }
@@ -49,6 +51,7 @@ export function describeAgentOptions({
   subagents,
   teams,
   sessionMs,
+  live,
   config,
 }: AgentOptions): string[] {
   return [
@@ -58,6 +61,7 @@ export function describeAgentOptions({
     ...(subagents === undefined ? [] : [subagents ? 'with subagents' : 'no subagents']),
     ...(teams === true ? ['with teams'] : []),
     ...(sessionMs === undefined ? [] : ['one session per story']),
+    ...(live === true ? ['reads messages while it works'] : []),
     ...Object.entries(config ?? {}).map(([key, value]) => `${key} = ${JSON.stringify(value)}`),
   ];
 }

@@ -4,7 +4,7 @@ import { formatAnswer, readAnswer } from '../../src/agents/answer.ts';
 import type { AgentIntent } from '../../src/agents/adapter.ts';
 import type { AgentId } from '../../src/core/agent.ts';
 import { agentAdapter, AGENTS } from '../../src/agents/registry.ts';
-import { PROGRAM_AGENTS } from '../support/agent-ids.ts';
+import { PROGRAM_AGENTS, PROGRAM_STARTS } from '../support/agent-ids.ts';
 import { expectDenied, expectOutcome, readRun } from './read-run.ts';
 
 /** How each agent's program prints its final message. */
@@ -211,13 +211,13 @@ interface Recording {
   denied?: string;
 }
 
-const recordedBy = (id: AgentId) => {
-  const read = (file: string) => readFileSync(new URL(`fixtures/${id}/${file}`, import.meta.url), 'utf8');
+const recordedBy = (name: string) => {
+  const read = (file: string) => readFileSync(new URL(`fixtures/${name}/${file}`, import.meta.url), 'utf8');
   return { read, recordings: JSON.parse(read('index.json')) as Recording[] };
 };
 
-describe.each(PROGRAM_AGENTS)('recordings of the real %s', (id) => {
-  const { read, recordings } = recordedBy(id);
+describe.each(PROGRAM_STARTS)('recordings of the real $name', ({ name: start, id }) => {
+  const { read, recordings } = recordedBy(start);
 
   it.each(recordings)('are judged as they ended: $name', ({ name, exitCode, stderrTail, outcome, denied }) => {
     const run = readRun(agentAdapter(id), { stdout: read(`${name}.jsonl`), exitCode, stderrTail });
@@ -283,8 +283,11 @@ describe('recordings of the real Claude Code', () => {
   });
 });
 
-describe('recordings of the real Codex CLI', () => {
-  const { read } = recordedBy('codex');
+describe.each([
+  ['codex', `"$(dirname 'greeting.txt')"`],
+  ['codex-live', "'.'"],
+])('recordings of the real Codex CLI: %s', (start, folder) => {
+  const { read } = recordedBy(start);
 
   it('are formatted for users: commands, results and edits', () => {
     const { activities } = readRun(agentAdapter('codex'), {
@@ -292,7 +295,7 @@ describe('recordings of the real Codex CLI', () => {
       exitCode: 0,
       stderrTail: '',
     });
-    const write = `mkdir -p "$(dirname 'greeting.txt')" && printf %s aXQncyBoZWxsbwo= | base64 -d > 'greeting.txt'`;
+    const write = `mkdir -p ${folder} && printf %s aXQncyBoZWxsbwo= | base64 -d > 'greeting.txt'`;
     expect(activities).toEqual([
       { kind: 'run', command: 'printf one; ls' },
       { kind: 'ran', command: 'printf one; ls', exitCode: 0, output: 'one' },

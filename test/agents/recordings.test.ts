@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { agentAdapter } from '../../src/agents/registry.ts';
 import type { ModelApi } from '../../src/core/agent.ts';
-import { PROGRAM_AGENTS, type ProgramAgent } from '../support/agent-ids.ts';
+import { PROGRAM_STARTS, type ProgramAgent } from '../support/agent-ids.ts';
 import { startModelServer } from '../support/model/model-server.ts';
 import { SCENARIOS as CLAUDE } from './claude-scenarios.ts';
 import { SCENARIOS as CODEX } from './codex-scenarios.ts';
@@ -25,14 +25,14 @@ const RECORDED = {
 /** With HALO_TEST_RECORD, these tests rewrite the fixtures. */
 const recording = process.env.HALO_TEST_RECORD !== undefined;
 
-describe.each(PROGRAM_AGENTS)('the real %s on the host', (id) => {
+describe.each(PROGRAM_STARTS)('the real $name on the host', ({ name, id, options: agentOptions }) => {
   const { api, model, scenarios } = RECORDED[id];
   const adapter = agentAdapter(id);
-  const fixtures = new URL(`fixtures/${id}/`, import.meta.url).pathname;
+  const fixtures = new URL(`fixtures/${name}/`, import.meta.url).pathname;
   const index: object[] = [];
   let dir: string;
   beforeAll(async () => {
-    dir = tempDir(`halo-${id}`);
+    dir = tempDir(`halo-${name}`);
     if (recording && hasAgent(id)) await mkdir(fixtures, { recursive: true });
   });
   afterAll(async () => {
@@ -45,8 +45,8 @@ describe.each(PROGRAM_AGENTS)('the real %s on the host', (id) => {
     skipFor(!hasAgent(id) && `needs HALO_TEST_${id.toUpperCase()}`),
     async (scenario) => {
       const server = await startModelServer({ turns: scenario.turns });
-      const options = { api, modelUrl: server.url, model: scenario.model ?? model, files: scenario.home ?? {} };
-      const run = await runAgent(id, join(dir, scenario.name), options);
+      const intent = { api, modelUrl: server.url, model: scenario.model ?? model, agentOptions };
+      const run = await runAgent(id, join(dir, scenario.name), { ...intent, files: scenario.home ?? {} });
       await server.close();
       if (recording) {
         await writeFile(

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { copyFile, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import type { AgentOptions } from '../../src/core/agent-options.ts';
 import type { ModelApi } from '../../src/core/agent.ts';
 import { resolveConfig } from '../../src/config/resolve.ts';
 import { agentAdapter } from '../../src/agents/registry.ts';
@@ -16,6 +17,7 @@ const PROGRAMS: Record<ProgramAgent, { inside: string; here: string | undefined 
   gemini: { inside: '/opt/halo/agents/gemini/bundle/gemini.js', here: process.env.HALO_TEST_GEMINI },
 };
 
+const CODEX_CLIENT = new URL('../../docker/sandbox/codex-client.mjs', import.meta.url).pathname;
 const GEMINI_SETTINGS = new URL('../../docker/sandbox/gemini-settings.json', import.meta.url).pathname;
 
 export function hasAgent(id: ProgramAgent): boolean {
@@ -31,8 +33,9 @@ export async function runAgent(
     modelUrl,
     model,
     api,
+    agentOptions = {},
     files = {},
-  }: { modelUrl: string; model: string; api: ModelApi; files?: Record<string, string> },
+  }: { modelUrl: string; model: string; api: ModelApi; agentOptions?: AgentOptions; files?: Record<string, string> },
 ) {
   const [home, workspace] = [join(dir, 'home'), join(dir, 'workspace')];
   await mkdir(workspace, { recursive: true });
@@ -42,7 +45,7 @@ export async function runAgent(
     modelUrl,
     gatewayToken: 'halo-test-token',
     home,
-    options: resolveConfig({ set: [`agent=${id}`], cwd: '/' }).config.agentOptions,
+    options: { ...resolveConfig({ set: [`agent=${id}`], cwd: '/' }).config.agentOptions, ...agentOptions },
     commandLine: undefined,
   });
   const ofUser = Object.entries(files).map(([path, content]) => [join(home, path), content] as const);
@@ -54,14 +57,18 @@ export async function runAgent(
   await mkdir(join(home, '.gemini'), { recursive: true });
   await copyFile(GEMINI_SETTINGS, join(home, '.gemini', 'settings.json'));
   const { inside = '', here = '' } = PROGRAMS[id];
-  const script = launch.script.replaceAll(inside, here).replaceAll('/opt/halo/agents/node/bin/node', process.execPath);
+  const script = launch.script
+    .replaceAll(inside, here)
+    .replaceAll('/opt/halo/agents/codex/client.mjs', CODEX_CLIENT)
+    .replaceAll('/opt/halo/agents/node/bin/node', process.execPath);
   const child = spawn('sh', ['-c', script], {
     cwd: workspace,
     // Claude Code does not work for root outside of a sandbox.
     env: { PATH: process.env.PATH, HOME: home, IS_SANDBOX: '1', ...launch.env },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
-  child.stdin.end('Add a greeting.');
+  const prompt = 'Add a greeting.';
+  child.stdin.end(launch.input?.(prompt) ?? prompt);
   const exited = new Promise<number | undefined>((resolve) => child.on('close', (code) => resolve(code ?? undefined)));
   const [stdout, stderrTail] = await Promise.all([text(child.stdout), text(child.stderr)]);
   return { stdout, stderrTail, exitCode: await exited };

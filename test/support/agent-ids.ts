@@ -1,9 +1,16 @@
+import type { AgentOptions } from '../../src/core/agent-options.ts';
 import { AGENT_IDS, type AgentId } from '../../src/core/agent.ts';
 
 /** An agent whose program is in the sandbox image. */
 export type ProgramAgent = Exclude<AgentId, 'command'>;
 
 export const PROGRAM_AGENTS = AGENT_IDS.filter((id): id is ProgramAgent => id !== 'command');
+
+/** The programs as halo starts them: Codex also with its app server, which gives the same lines. */
+export const PROGRAM_STARTS: { name: string; id: ProgramAgent; options: AgentOptions }[] = [
+  ...PROGRAM_AGENTS.map((id) => ({ name: id, id, options: {} })),
+  { name: 'codex-live', id: 'codex', options: { live: true } },
+];
 
 /** All agents, as messages list them. */
 export const LISTED_AGENTS = AGENT_IDS.join(', ');

@@ -1,0 +1,45 @@
+import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { tempDir } from '../temp-dir.ts';
+
+const CLIENT = new URL('../../../docker/sandbox/codex-client.mjs', import.meta.url).pathname;
+const SERVER = new URL('codex-server.mjs', import.meta.url).pathname;
+
+/** What the scripted server received from the client. */
+interface Received {
+  argv: string[];
+  seen: { method?: string; params: Record<string, unknown>; error?: unknown }[];
+}
+
+export interface CodexRun {
+  code: number | null;
+  stdout: string;
+  lines: { type: string; [member: string]: unknown }[];
+  received: Received;
+}
+
+export const SCHEMA = { type: 'object' };
+
+/** Runs the client with an app server that does what the scenario says; `program`: another one. */
+export async function runCodexClient(
+  scenario: object,
+  { messages = [], program = SERVER }: { messages?: object[]; program?: string } = {},
+): Promise<CodexRun> {
+  const schema = join(tempDir('halo-codex-client'), 'schema.json');
+  writeFileSync(schema, JSON.stringify(SCHEMA));
+  const env = { PATH: process.env.PATH, CODEX_SCENARIO: JSON.stringify(scenario) };
+  const child = spawn(process.execPath, [CLIENT, program, schema], { env });
+  const ended = new Promise<number | null>((resolve) => child.on('exit', resolve));
+  for (const message of [{ text: 'Implement it.\nAll of it.' }, ...messages])
+    child.stdin.write(`${JSON.stringify(message)}\n`);
+  const stdout = await text(child.stdout);
+  const lines = stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as CodexRun['lines'][number]);
+  const said = lines.findLast(({ item }) => (item as { type?: string } | undefined)?.type === 'agent_message');
+  const { text: content = '{"argv":[],"seen":[]}' } = (said?.item ?? {}) as { text?: string };
+  return { code: await ended, stdout, lines, received: JSON.parse(content) as Received };
+}
