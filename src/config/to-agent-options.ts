@@ -15,8 +15,9 @@ export function toAgentOptions({ agent, agents, model }: Pick<HaloToml, 'agent' 
       return defined({ effort, tools, disallowedTools, subagents: subagents || teams, ...team, config: known(config) });
     }
     case 'codex': {
-      const { subagents, config } = agents.codex;
-      return defined({ effort, subagents, config: known({ ...config, features: known(config.features) }) });
+      const { subagents, live, config } = agents.codex;
+      const session = { subagents, ...(live ? { live } : {}) };
+      return defined({ effort, ...session, config: known({ ...config, features: known(config.features) }) });
     }
     case 'opencode':
     case 'gemini':

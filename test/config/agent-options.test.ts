@@ -40,6 +40,11 @@ describe('the options of an agent', () => {
     expect(optionsOf('agent=codex')).toEqual({});
   });
 
+  it('include that Codex reads messages while it works, if that is set', () => {
+    expect(optionsOf('agent=codex', 'agents.codex.live=true')).toEqual({ live: true });
+    expect(optionsOf('agent=claude', 'agents.codex.live=true')).not.toHaveProperty('live');
+  });
+
   it('include subagents with teams of Claude Code', () => {
     expect(optionsOf('agent=claude', 'agents.claude.teams=true')).toMatchObject({ subagents: true, teams: true });
   });

@@ -830,6 +830,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'each update becomes one line, in which all text is quoted; only the last message of the turn is the answer, and only kinds of permissions count; lines have a maximum size',
   ],
   [
+    'incident codex-server',
+    'make the app server of Codex load servers and settings of the repository, or print or ask for something that halo’s client takes for the turn',
+    'the client gives the thread no folder and no sandbox, with which Codex would trust the repository; it prints only known items of its own thread, as one quoted line each, and grants no request',
+  ],
+  [
     'incident review-frame',
     'put text into a change that ends the prompt of its reviewer, poses as a rule, or as the answer of a reviewer',
     'story and diff are data in fences that no text can end, before the rules; only the last message of the reviewer is read, by a schema, and its sandbox has no word of the author',

@@ -50,6 +50,11 @@ export const AgentsTable = z.strictObject({
       ['true or false', undefined, 'Whether Codex may start subagents. Default: as the version of Codex decides.'],
       ANYONE,
     ),
+    live: key(
+      YES_NO,
+      ['true or false', false, 'Whether Codex reads [messages](agents.md#codex) while it works.'],
+      ANYONE,
+    ),
     config: z.strictObject({
       model_verbosity: key(
         oneOf('low', 'medium', 'high').optional(),

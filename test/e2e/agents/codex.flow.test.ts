@@ -29,12 +29,15 @@ function run(turns: Turn[], more: string[] = [], repository?: TestRepository) {
   return halo.implement(turns, [CODEX, ...more], repository);
 }
 
-describe('a story that Codex implements', () => {
+describe.each([
+  ['Codex', []],
+  ['Codex, by its app server,', ['agents.codex.live=true']],
+])('a story that %s implements', (_how, own) => {
   it('lands, is metered and logged, and no file contains the key', async () => {
     const guidance = 'Greet in lower case letters.';
     const { state, server, repository, read } = await run(
       GREET,
-      ['gates=["grep hello greeting.txt"]', 'model.mode=record'],
+      ['gates=["grep hello greeting.txt"]', 'model.mode=record', ...own],
       halo.newRepository({ 'AGENTS.md': guidance }),
     );
     expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ progress: 'passed', attempts: 1 }] });
@@ -63,14 +66,16 @@ describe('a story that Codex implements', () => {
     const cassettes = halo.keepCassette(state);
     expect(readFileSync(join(cassettes, 'hello.jsonl'), 'utf8')).not.toContain(KEY);
     const again = halo.newRepository({ 'AGENTS.md': guidance });
-    const replayed = await halo.run(again.root, [{ id: 'hello' }], replaying(cassettes, [CODEX]));
+    const replayed = await halo.run(again.root, [{ id: 'hello' }], replaying(cassettes, [CODEX, ...own]));
     expect(replayed).toMatchObject({ stopReason: 'SUCCESS' });
     expect(treeOf(again, replayed)).toBe(treeOf(repository, state));
     const { costUsd, ...tokens } = state.usage;
     expect(costUsd).toBeGreaterThan(0);
     expect(replayed.usage).toEqual(tokens);
   });
+});
 
+describe('a story that Codex implements', () => {
   it('is retried with the reason after a failed gate, and then lands', skipFor(belowFull()), async () => {
     const write = (text: string): Turn => ({ write: 'greeting.txt', content: `${text}\n` });
     const hint: Turn = { ...write('hello'), expect: ['The last attempt failed', 'GATE_FAILED', 'no greeting here'] };

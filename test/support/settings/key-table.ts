@@ -71,6 +71,7 @@ export const KEY_TABLE: Record<string, Try[]> = {
   // What happens inside of a sandbox or of a run, within the limits and budgets of the owner.
   agent: anyone('"opencode"'),
   'agents.codex.subagents': anyone('true'),
+  'agents.codex.live': anyone('true'),
   'agents.codex.config.model_verbosity': anyone('"high"'),
   'agents.codex.config.model_reasoning_summary': anyone('"detailed"'),
   'agents.codex.config.model_context_window': anyone('100000'),

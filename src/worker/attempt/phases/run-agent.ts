@@ -115,7 +115,7 @@ async function followAgent(
   const exit = await sandbox
     .run({
       script: agentScript(attempt, egress, forwards),
-      stdin: prompt,
+      stdin: attempt.agent.launch.input?.(prompt) ?? prompt,
       stdout,
       stderr: maskingSink(worker.masker, stderr.sink),
       wallMs,
