@@ -19,6 +19,8 @@ export interface AgentIntent {
   answers?: 'story' | 'tests' | 'plan' | 'review';
   /** A folder that further attempts at the story have as well; undefined: the session is not kept. */
   sessionDir?: string | undefined;
+  /** The program is started so that its input is that of a `LiveSession`. */
+  live?: true;
   /** The user's command line, for the `command` agent and those of the Agent Client Protocol. */
   commandLine: string | undefined;
 }
@@ -47,6 +49,43 @@ export interface ParsedLine {
   error?: string;
   /** The action that the agent was not permitted to do, in the words of its program. */
   denied?: string;
+}
+
+/** A message of a person to an agent that works. `text`: as the agent is to read it, set off as data. */
+export interface LiveMessage {
+  /** A UUID. */
+  id: string;
+  text: string;
+}
+
+/** What a line of output means for the messages of a session. */
+export interface LiveSign {
+  /** The ids of messages that are now part of the conversation with the model. */
+  taken?: readonly string[];
+  /** No turn runs, and none starts unless the program gets another message: its input can end. */
+  idle?: true;
+  /** From now on it takes messages; for a session that does not from its start. */
+  listens?: true;
+  /** What its input needs now, such as an answer. */
+  write?: string;
+}
+
+/**
+ * A conversation with one process of an agent over its stdin and stdout. It only translates: halo writes what it returns, in
+ * order, keeps the input open until `idle` while no message is outstanding, and never writes a message twice. Everything that
+ * `read` gets may be forged by the program.
+ */
+export interface LiveSession {
+  /** Takes messages from its start on; otherwise `listens` says when. */
+  listens: boolean;
+  /** `read` gets only lines that contain one of these texts. */
+  marks: readonly string[];
+  /** How the input begins. */
+  begin(prompt: string): string;
+  /** A message as part of the input. It must not destroy the work of a turn that runs. */
+  tell(message: LiveMessage): string;
+  /** Never throws. */
+  read(line: string): LiveSign;
 }
 
 /** The answer that the prompt asked for. */
@@ -90,6 +129,8 @@ export interface AgentAdapter {
   /** Prints the version of the program in halo's image; absent if it is not in there. */
   versionCommand?: string;
   launch(intent: AgentIntent): AgentLaunch;
+  /** Opens the session of a launch with `live`. Absent: the program takes no message while it works. */
+  openSession?(intent: AgentIntent): LiveSession;
   /** Absent if the program has no such command. */
   describeBuild?: BuildDescription;
   /** A reader for the lines of one run, in order. */

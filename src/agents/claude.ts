@@ -13,6 +13,7 @@ import {
   type AgentEnd,
   type AgentIntent,
   type AgentLaunch,
+  type LiveSession,
   type ParsedLine,
 } from './adapter.ts';
 import { ANSWER_SCHEMA, isAnswer, PLAN_SCHEMA, REVIEW_SCHEMA, TESTS_SCHEMA } from './answer.ts';
@@ -28,6 +29,7 @@ export const claude: AgentAdapter = {
   versionCommand: `${PROGRAM} --version`,
   hasAnswerSchema: true,
   launch: launchClaude,
+  openSession: openClaudeSession,
   createReader: () => parseClaudeLine,
   outcome: readClaudeOutcome,
 };
@@ -52,10 +54,11 @@ const SCHEMAS = { story: ANSWER_SCHEMA, tests: TESTS_SCHEMA, plan: PLAN_SCHEMA, 
  * Loads only user settings, of which there are none: those of the repository could run hooks and replace the address of
  * the model. `--tools` and `--disallowedTools` take lists, so another flag must follow them.
  */
-function writeScript({ model, home, sessionDir, answers = 'story', options }: AgentIntent): string {
+function writeScript({ model, home, sessionDir, answers = 'story', options, live }: AgentIntent): string {
   const { effort, tools = [], disallowedTools = [], subagents, teams, config } = options;
   const more = [...(subagents ? ['Agent'] : []), ...(teams ? TEAM_TOOLS : [])];
   const flags = [
+    ...(live ? ['--input-format stream-json --replay-user-messages'] : []),
     '--output-format stream-json --verbose',
     '--dangerously-skip-permissions',
     '--setting-sources user --strict-mcp-config',
@@ -101,6 +104,36 @@ function writeEnvironment(
     DISABLE_TELEMETRY: '1',
     DISABLE_ERROR_REPORTING: '1',
   };
+}
+
+/** `command_lifecycle` reports the messages that have an id; a `result` ends a turn. */
+const sign = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('command_lifecycle'), state: z.string(), command_uuid: z.string() }),
+  z.object({ type: z.literal('result') }),
+]);
+
+/**
+ * Messages become part of the turn that runs, after its current tool call, or a turn of their own if it ends before. So the
+ * number of turns is not that of messages.
+ */
+function openClaudeSession(): LiveSession {
+  return {
+    listens: true,
+    marks: ['"command_lifecycle"', '"result"'],
+    begin: (prompt) => userLine({ content: prompt }),
+    tell: ({ id, text }) => userLine({ content: text, uuid: id }),
+    read(line) {
+      const { data } = sign.safeParse(parseUntrustedJson(line));
+      if (data?.type === 'result') return { idle: true };
+      return data?.state === 'started' ? { taken: [data.command_uuid] } : {};
+    },
+  };
+}
+
+function userLine({ content, uuid }: { content: string; uuid?: string }): string {
+  const message = { role: 'user', content };
+  const line = { type: 'user', message, parent_tool_use_id: null, session_id: '', ...defined({ uuid }) };
+  return `${JSON.stringify(line)}\n`;
 }
 
 const block = z.union([
