@@ -146,6 +146,8 @@ export async function runCommand(attached: AttachedContainer, command: Command):
     if (!isLate && broken !== undefined && watch.reason() === undefined)
       throw toDockerError(broken, 'read the output of a container', container);
     await Promise.all([attachedOutput, pipedOutput]);
+    // The input of a conversation may still be open.
+    if (command.stdin instanceof Readable) command.stdin.destroy();
     await feeding;
     const exit = watch.reason() === undefined && events ? await readExit(attached, events) : undefined;
     if (exit !== undefined && !begun.seen && !endsBeforeShell(exit)) throw lostOutput(container);
