@@ -447,7 +447,7 @@ describe.each(WAYS)('operations %s', (name, open) => {
     await expect(open().tell({ runId: RUN, story, text: ' \n' })).rejects.toMatchObject({ code: 'USAGE' });
     await expect(open().tell({ runId: RUN, story, text: 'x'.repeat(8001) })).rejects.toMatchObject({ code: 'USAGE' });
     await home.append(RUN, { type: 'phase.started', ...ref, phase: 'agent' });
-    await home.append(RUN, { type: 'agent.launched', ...ref, agent: 'claude', takesMessages: true });
+    await home.append(RUN, { type: 'agent.listens', ...ref });
     const sent = await open().tell({ runId: RUN, text: ' Euro,\r\nnot dollars.\u001b[2J ' });
     expect(sent).toMatchObject({ changed: true, stories: [story], route: 'live' });
     const by = name === 'over HTTP' ? 'api-token' : (expect.stringContaining('@') as string);

@@ -62,11 +62,10 @@ export interface AttemptEvents {
     sections: PromptPart[];
     missing?: string[];
   } & AttemptRef;
-  /**
-   * The program of the agent starts with these options; `model`: absent if it has no model route; `takesMessages`: also while it
-   * works.
-   */
-  'agent.launched': { agent: string; model?: string; takesMessages?: true } & AgentOptions & AttemptRef;
+  /** The program of the agent starts with these options; `model`: absent if it has no model route. */
+  'agent.launched': { agent: string; model?: string } & AgentOptions & AttemptRef;
+  /** The agent takes messages while it works, until its phase ends. */
+  'agent.listens': AttemptRef;
   'agent.activity': { activity: AgentActivity } & AttemptRef;
   /** Identical requests of one sandbox to its gateway. */
   'network.asked': { phase: NetworkPhase } & EgressRequests & AttemptRef;
@@ -169,6 +168,7 @@ export const ATTEMPT_EVENTS: EventRows<AttemptEvents> = {
       return said.length === 0 ? [] : [{ label: 'agent', tone: 'quiet', text: safeLine(text, LINE_LENGTH) }];
     },
   },
+  'agent.listens': { is: ['changes'], lines: () => [] },
   'agent.activity': {
     is: ['lossy'],
     lines: (event, how) => activityLines(event.activity, how.live ? LIVE : (how.extent ?? EXCERPT)),

@@ -226,8 +226,8 @@ function foldEvent(state: RunState | undefined, event: JournalEvent): RunState |
     case 'question.expired':
     case 'story.cancelled':
       return applyControlEvent(event.type === 'run.retried' ? withoutBreaker(next) : next, event);
-    case 'agent.launched':
-      return event.takesMessages ? withStory(next, event.story, (story) => ({ ...story, takesMessages: true })) : next;
+    case 'agent.listens':
+      return withStory(next, event.story, (story) => ({ ...story, takesMessages: true }));
     case 'message.sent':
       return withStory(next, event.story, (story) => withMessage(story, event));
     case 'message.delivered':
@@ -242,6 +242,7 @@ function foldEvent(state: RunState | undefined, event: JournalEvent): RunState |
     case 'model.used':
     case 'phase.ended':
     case 'agent.activity':
+    case 'agent.launched':
     case 'prompt.built':
     case 'budget.warned':
     case 'issue.noted':

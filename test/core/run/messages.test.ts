@@ -9,7 +9,7 @@ const story = 'US-001';
 const ref = { story, attempt: 1 };
 const start = (epoch = 1): JournalEntry => ({ type: 'story.started', ...ref, epoch, base: BASE });
 const enter = (phase: Phase): JournalEntry => ({ type: 'phase.started', ...ref, phase });
-const launched: JournalEntry = { type: 'agent.launched', ...ref, agent: 'claude', takesMessages: true };
+const launched: JournalEntry = { type: 'agent.listens', ...ref };
 const deaf: JournalEntry = { type: 'agent.launched', ...ref, agent: 'gemini' };
 const sent = (id = 'm1'): JournalEntry => ({ type: 'message.sent', ...ref, id, text: 'Use euros.', by: 'ann' });
 const shown = (how: ShownHow, ...ids: string[]): JournalEntry => ({ type: 'message.delivered', ...ref, ids, how });
