@@ -14,6 +14,8 @@ export type AttemptEntry = WithoutRef<JournalEntry>;
 
 /** Where an attempt writes its events. */
 export interface AttemptJournal {
+  /** It drops all events: the attempt belongs to no run. */
+  silent?: true;
   /** Appends entries. Throws RUN_ABORTED if another worker has taken over the story; `model.used` is always kept. */
   report(...entries: AttemptEntry[]): Promise<void>;
   /** Runs an action between a `phase.started` and a `phase.ended` event, which holds the elapsed time. */
@@ -49,6 +51,7 @@ export function openAttemptJournal(
 
 /** The journal of an attempt that belongs to no run, as in `halo verify` and `halo replay`: it drops all events. */
 export const SILENT_JOURNAL: AttemptJournal = {
+  silent: true,
   report: () => Promise.resolve(),
   phase: (_phase, action) => action(),
 };
