@@ -3,7 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { claude } from '../../src/agents/claude.ts';
 
 const recorded = (name: string) =>
-  readFileSync(new URL(`fixtures/live/claude-${name}.jsonl`, import.meta.url), 'utf8').trim().split('\n');
+  readFileSync(new URL(`fixtures/live/claude-${name}.jsonl`, import.meta.url), 'utf8')
+    .trim()
+    .split('\n');
 
 const ID = '11111111-1111-4111-8111-111111111111';
 
