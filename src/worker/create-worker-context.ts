@@ -17,7 +17,7 @@ import { openStore } from '../store/store.ts';
 import { openRegistryCredentials, openRoutes } from './network/registry-routes.ts';
 import { openProviderKeys, openSecretReader } from './network/secret-reader.ts';
 import { openProcessMasker } from './process-masker.ts';
-import { SERVICES } from './joined.ts';
+import { LIVE_INPUTS, SERVICES } from './joined.ts';
 import { learnSecrets } from './learn-secrets.ts';
 import type { EngineFacts, PlannedStory, WorkerContext } from './worker-context.ts';
 
@@ -146,6 +146,7 @@ export function createWorkerContext(parts: WorkerParts): WorkerContext {
     checkIsolation: ({ sandbox }) => opened.probes.isolation(sandbox.runtime),
     accounts: (image) => opened.probes.accounts(image),
     services: SERVICES,
+    openLiveInput: LIVE_INPUTS[0],
     env,
     unrecorded: new Map(),
     inBackground: (work) => {

@@ -9,7 +9,9 @@ import { REVIEWER } from '../features/review/worker/reviewer.ts';
 import { SERVICE_OPENER } from '../features/services/worker/open-services.ts';
 import { MetricsRecorder, recordSwept } from '../features/telemetry/worker/metrics-recorder.ts';
 import { TraceExporter } from '../features/telemetry/worker/trace-exporter.ts';
+import { openLiveInput } from '../features/tell/worker/live-input.ts';
 import type { StoryQueue } from '../queue/queue.ts';
+import type { OpenLiveInput } from './attempt/live-input.ts';
 import { NO_REVIEWING, type Reviewing } from './attempt/reviewing.ts';
 import type { FeedConsumer } from './feed/feed-reader.ts';
 import type { PlannedStory, WorkerContext } from './worker-context.ts';
@@ -42,6 +44,9 @@ export const SERVICES: ServiceOpener = OPENERS[0] ?? NO_SERVICES;
 const REVIEWERS: readonly Reviewing[] = [REVIEWER];
 /** What reviews changes that passed their gates. */
 export const REVIEWING: Reviewing = REVIEWERS[0] ?? NO_REVIEWING;
+
+/** What gives messages to agents while they work; one or none. */
+export const LIVE_INPUTS: readonly OpenLiveInput[] = [openLiveInput];
 
 /** What reports about runs beside the feed, from its construction until it is closed. `owner`: only about its runs. */
 export function reporters(

@@ -15,6 +15,7 @@ import type { EngineInfo, SandboxEngine } from '../sandbox/sandbox.ts';
 import type { BreakerStore } from '../store/breaker-files.ts';
 import type { SnapshotFiles } from '../store/snapshot-files.ts';
 import type { Store } from '../store/store.ts';
+import type { OpenLiveInput } from './attempt/live-input.ts';
 import type { FindRoutes } from './network/registry-routes.ts';
 import type { ServiceOpener } from './workspace/step-services.ts';
 
@@ -86,6 +87,8 @@ export interface WorkerContext {
   unrecorded: Map<string, HaloError>;
   /** What runs beside commands. */
   services: ServiceOpener;
+  /** What gives messages to agents while they work; undefined: only their prompts have them. */
+  openLiveInput: OpenLiveInput | undefined;
   /** The environment of the worker. */
   env: Env;
   /** Whether a story is not to be done any more, as the tracker says that it comes from. Then the journal has that, too. */

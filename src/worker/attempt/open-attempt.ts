@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { AgentAdapter, AgentIntent, AgentLaunch } from '../../agents/adapter.ts';
+import type { AgentAdapter, AgentIntent, AgentLaunch, LiveSession } from '../../agents/adapter.ts';
 import { agentAdapter } from '../../agents/registry.ts';
 import type { Config } from '../../config/config.ts';
 import type { Prd, Story } from '../../core/prd/prd.ts';
@@ -62,6 +62,8 @@ export interface AttemptInputs {
 interface AttemptAgent {
   readonly adapter: AgentAdapter;
   readonly launch: AgentLaunch;
+  /** Opens the session of a process that was launched so; absent: its input is its prompt. */
+  readonly openSession?: () => LiveSession | undefined;
   /** The token that the agent authenticates to its gateway with. It is not the provider's key. */
   readonly gatewayToken: string;
 }
@@ -122,26 +124,35 @@ export async function openAttempt(
     journal,
     signal,
     inputs,
-    agent: prepareAgent(config, { state, isOfRun: location === undefined }),
+    agent: prepareAgent(config, { state, isOfRun: location === undefined, live: worker.openLiveInput !== undefined }),
   };
 }
 
 /** `isOfRun`: false for the repetition of an attempt, which must not depend on sessions. */
-function prepareAgent(config: Config, { state, isOfRun }: { state: RunState; isOfRun: boolean }): AttemptAgent {
+function prepareAgent(
+  config: Config,
+  { state, isOfRun, live }: { state: RunState; isOfRun: boolean; live: boolean },
+): AttemptAgent {
   const gatewayToken = `halo-${randomBytes(24).toString('base64url')}`;
   const keepsSession = isOfRun && !state.dry && config.agentOptions.sessionMs !== undefined;
   const sessionDir = keepsSession ? SESSION : undefined;
-  return agentAnswering(state.planning ? 'plan' : 'story', { config, gatewayToken, sessionDir });
+  return agentAnswering(state.planning ? 'plan' : 'story', { config, gatewayToken, sessionDir, live });
 }
 
-/** The configured agent, asked for an answer of this kind. */
+/** The configured agent, asked for an answer of this kind. `live`: it gets messages while it works, if its program can. */
 export function agentAnswering(
   answers: NonNullable<AgentIntent['answers']>,
-  { config, gatewayToken, sessionDir }: { config: Config; gatewayToken: string; sessionDir?: string | undefined },
+  {
+    config,
+    gatewayToken,
+    sessionDir,
+    live,
+  }: { config: Config; gatewayToken: string; sessionDir?: string | undefined; live?: boolean },
 ): AttemptAgent {
   const { agent, agentCommand, agentOptions: options, model } = config;
   const adapter = agentAdapter(agent);
-  const launch = adapter.launch({
+  const isLive = live === true && 'openSession' in adapter;
+  const intent: AgentIntent = {
     model: model.name,
     api: model.api,
     modelUrl: model.api !== undefined ? `http://127.0.0.1:${MODEL_PORT}/v1` : undefined,
@@ -151,8 +162,10 @@ export function agentAnswering(
     options,
     answers,
     sessionDir,
-  });
-  return { adapter, launch, gatewayToken };
+    ...(isLive && { live: true }),
+  };
+  const session = isLive && { openSession: () => adapter.openSession?.(intent) };
+  return { adapter, launch: adapter.launch(intent), gatewayToken, ...session };
 }
 
 /** The approval of the story, if a person approved its commit but the commit could not land then. */

@@ -12,9 +12,9 @@ import { forwardsOf, recordNetwork, wrapWithForwarder } from '../../network/chan
 import { answerFormOf, buildStoryPrompt } from '../../story-prompt.ts';
 import type { Forward } from '../../workspace/step-services.ts';
 import type { StartedStep, StepEgress, Workspace } from '../../workspace/workspace.ts';
-import { SILENT_JOURNAL } from '../attempt-journal.ts';
 import { AttemptEnded, type AgentMeasurements, type Measurements } from '../attempt-outcome.ts';
 import { keepLeftWork } from '../kept-work.ts';
+import type { LiveInput } from '../live-input.ts';
 import type { Attempt } from '../open-attempt.ts';
 import type { Candidate } from '../work.ts';
 import { openActivityBatcher, openRunCollector, type AgentRun } from './collect-agent-run.ts';
@@ -89,7 +89,7 @@ async function followAgent(
   const { adapter } = attempt.agent;
   const { location } = attempt.identity;
   if (given !== undefined) await worker.store.writeArtifact(location, 'prompt.md', given);
-  const prompt = given ?? (await writePrompt(attempt));
+  const { text: prompt, shown } = given === undefined ? await writePrompt(attempt) : { text: given, shown: [] };
   const { agent, agentOptions, model } = config;
   const ofModel = model.api === undefined ? {} : { model: model.name };
   await journal.report({ type: 'agent.launched', agent, ...ofModel, ...agentOptions });
@@ -107,15 +107,17 @@ async function followAgent(
     (text) => batcher.add([{ kind: 'warn', text }]),
     () => (isHere ? readHostLoad() : undefined),
   );
+  const input = openInput(attempt, { prompt, shown });
   const stdout = worker.store.openRaw(location, (lines) => {
     silence.heard();
+    input?.hear(lines);
     return batcher.add(collector.add(lines));
   });
   const { wallMs, idleMs, outputBytes } = config.limits;
   const exit = await sandbox
     .run({
       script: agentScript(attempt, egress, forwards),
-      stdin: attempt.agent.launch.input?.(prompt) ?? prompt,
+      stdin: input?.stdin ?? attempt.agent.launch.input?.(prompt) ?? prompt,
       stdout,
       stderr: maskingSink(worker.masker, stderr.sink),
       wallMs,
@@ -128,7 +130,7 @@ async function followAgent(
     // oxlint-disable-next-line typescript/no-misused-promises -- `finally` waits for the promise
     .finally(() => {
       silence.stop();
-      return batcher.flush();
+      return Promise.all([batcher.flush(), input?.close()]);
     });
   const stderrTail = stderr.text();
   const missing = stderr.missing() === 0 ? '' : `[halo: ${stderr.missing()} bytes are missing here]\n`;
@@ -144,6 +146,27 @@ async function followAgent(
   if (judgement.answer !== undefined)
     await worker.store.writeArtifact(location, 'result.json', formatAnswer(asResult(attempt, judgement.answer)));
   return { run: { ...run, denied }, judgement };
+}
+
+/** The input of an agent that takes messages; undefined for others. */
+function openInput(
+  { agent, worker, inputs, identity, journal }: Attempt,
+  { prompt, shown }: { prompt: string; shown: readonly string[] },
+): LiveInput | undefined {
+  const session = agent.openSession?.();
+  if (session === undefined) return undefined;
+  const { runId } = identity;
+  const source = {
+    readState: () => worker.store.readState(runId),
+    followState: (signal: AbortSignal) => worker.store.followState(runId, signal),
+  };
+  return worker.openLiveInput?.({
+    ...{ session, prompt, shown, story: inputs.story.id },
+    // A repetition of an attempt belongs to no run.
+    source: journal.silent ? undefined : source,
+    onListens: () => journal.report({ type: 'agent.listens' }),
+    onTaken: (ids) => journal.report({ type: 'message.delivered', ids: [...ids], how: 'live' }),
+  });
 }
 
 /** The answer as it is kept; that of a dry run says so. */
@@ -198,7 +221,7 @@ async function savePartialWork(
 }
 
 /** Builds the prompt of an attempt, records what is in it, and keeps it among its artifacts. */
-async function writePrompt(attempt: Attempt): Promise<string> {
+async function writePrompt(attempt: Attempt): Promise<{ text: string; shown: string[] }> {
   const { inputs, config, worker, identity, agent, resources, journal } = attempt;
   const { prd, state, story, base } = inputs;
   const hint = hintFor(attempt);
@@ -227,18 +250,17 @@ async function writePrompt(attempt: Attempt): Promise<string> {
   const record = { tokens, maxTokens, sections, ...missing };
   await worker.store.writeArtifact(identity.location, 'prompt.md', text);
   await worker.store.writeArtifact(identity.location, 'prompt.json', `${JSON.stringify(record, null, 2)}\n`);
-  const shown =
-    messages.length === 0
-      ? []
-      : [{ type: 'message.delivered' as const, ids: messages.map(({ id }) => id), how: 'prompt' as const }];
-  await journal.report({ type: 'prompt.built', ...record }, ...shown);
-  return text;
+  const shown = messages.map(({ id }) => id);
+  const delivered =
+    shown.length === 0 ? [] : [{ type: 'message.delivered' as const, ids: shown, how: 'prompt' as const }];
+  await journal.report({ type: 'prompt.built', ...record }, ...delivered);
+  return { text, shown };
 }
 
 /** The messages to the story so far, also those that were sent after the attempt began. */
 async function readMessages({ inputs, worker, identity, journal }: Attempt): Promise<StoryMessage[]> {
   // A repetition of an attempt belongs to no run.
-  const state = journal === SILENT_JOURNAL ? inputs.state : await worker.store.readState(identity.runId);
+  const state = journal.silent ? inputs.state : await worker.store.readState(identity.runId);
   return storyOf(state, inputs.story.id).messages ?? [];
 }
 
