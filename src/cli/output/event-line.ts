@@ -1,11 +1,8 @@
-import { describeChoice, type MadeChoice } from '../../core/agent-choice.ts';
-import { LOCAL_ENGINE, localEngine } from '../../core/engine/engine-address.ts';
-import type { EngineIdentity } from '../../core/engine/engine-identity.ts';
 import { formatUsd } from '../../core/budget.ts';
 import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
-import { fallbackName, type FallbackModel } from '../../core/failure/model-use.ts';
 import { eventIs } from '../../core/journal/events.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
+import { describeStart } from '../../core/journal/start-facts.ts';
 import { PROGRESS } from '../../core/run/progress.ts';
 import { needsPerson, type RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
@@ -72,17 +69,14 @@ function textOf(
         ].join(' '),
       };
     }
-    case 'story.started':
+    case 'story.started': {
+      const facts = describeStart(event);
+      const how = facts.map(({ phrase }) => ` ${phrase}`).join('');
       if (event.workerDied)
-        return {
-          tone: 'warn',
-          text: `${safeLine(event.story, 40)} restarted${engineText(event.engine)} because its worker died`,
-        };
-      if (event.attempt !== 1 && (event.choice ?? event.fallback) === undefined) return undefined;
-      return {
-        tone: 'plain',
-        text: `${safeLine(event.story, 40)} started${engineText(event.engine)}${choiceText(event.choice)}${fallbackText(event.fallback)}`,
-      };
+        return { tone: 'warn', text: `${safeLine(event.story, 40)} restarted${how} because its worker died` };
+      if (event.attempt !== 1 && facts.every(({ kind }) => kind === 'engine')) return undefined;
+      return { tone: 'plain', text: `${safeLine(event.story, 40)} started${how}` };
+    }
     default: {
       if (!eventIs(event, 'operator')) return undefined;
       const [line] = describeEvent(event);
@@ -92,20 +86,6 @@ function textOf(
       return { tone: 'warn', text: safeLine(text, MAX_TEXT_LENGTH) };
     }
   }
-}
-
-function engineText({ name }: Pick<EngineIdentity, 'name'> = localEngine): string {
-  return name === LOCAL_ENGINE ? '' : ` on ${safeLine(name, 64)}`;
-}
-
-function choiceText(choice: MadeChoice | undefined): string {
-  return choice === undefined ? '' : ` with ${safeLine(describeChoice(choice), 120)}`;
-}
-
-function fallbackText(fallback: FallbackModel | undefined): string {
-  return fallback === undefined
-    ? ''
-    : ` with ${safeLine(`${fallbackName(fallback)}: ${fallback.why}`, MAX_TEXT_LENGTH)}`;
 }
 
 function costText(costUsd: number | undefined): string[] {

@@ -55,7 +55,7 @@ export function describeKeyPause({ model, key, of, source, why, until }: KeyPaus
   return `key ${key} of ${of} (${source}) is not used for ${model} for ${formatElapsed(msBetween(now, until))}: ${reason}`;
 }
 
-/** Names what an attempt uses instead, such as `claude, claude-sonnet-5-5`. */
+/** Names what an attempt uses instead, such as `claude, claude-sonnet-5-5`, or `the model m`. */
 export function fallbackName({ agent, model }: FallbackModel): string {
-  return [agent, model].filter((part) => part !== undefined && part !== '').join(', ');
+  return agent === undefined ? `the model ${model}` : [agent, model].filter((part) => part !== '').join(', ');
 }

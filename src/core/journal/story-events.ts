@@ -1,10 +1,6 @@
 import type { Usage } from '../agent.ts';
-import { choiceReason, describeChoice, type MadeChoice } from '../agent-choice.ts';
-import { LOCAL_ENGINE } from '../engine/engine-address.ts';
-import type { EngineIdentity } from '../engine/engine-identity.ts';
 import { breakerName, resetCommand, type Breaker } from '../failure/breaker.ts';
 import { retryName, type FailureClass, type RetryRule } from '../failure/failure.ts';
-import { fallbackName, type FallbackModel } from '../failure/model-use.ts';
 import { isAgentFault, plainReason } from '../failure/plain-reason.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
 import type { IssueStatus } from '../issues/issue-source.ts';
@@ -18,6 +14,7 @@ import { LINE_LENGTH, SAID_LINES, continuationLines, headLines, shortCommit } fr
 import type { StoryLine } from '../transcript/transcript-line.ts';
 import type { AttemptRef, HeldCommit, Judged } from './event-parts.ts';
 import { byUser, logCommand, type EventRows } from './event-row.ts';
+import { describeStart, type StartFacts } from './start-facts.ts';
 
 /** What becomes of a story, and what people decide about it. */
 export interface StoryEvents {
@@ -26,18 +23,14 @@ export interface StoryEvents {
     epoch: number;
     base: string;
     image?: string;
-    /** Where its sandboxes run; absent in old journals. */
-    engine?: EngineIdentity;
     /** The process that started it, as lib/process-identity.ts names it. */
     worker?: string;
     /** How long it was ready before a worker started it; absent if it was not queued, or the clock of the queue was reset. */
     queuedMs?: number;
     /** The worker that started it earlier crashed. */
     workerDied?: true;
-    /** Its agent, model or effort, if they are not those of the run. */
-    choice?: MadeChoice;
-    fallback?: FallbackModel;
-  } & AttemptRef;
+  } & StartFacts &
+    AttemptRef;
   'story.ended': {
     stopReason: StopReason;
     summary: string;
@@ -132,16 +125,8 @@ export const STORY_EVENTS: EventRows<StoryEvents> = {
     is: ['changes', 'audited', 'operator'],
     lines: (event) => {
       const again = event.workerDied ? ' again, because its worker died' : '';
-      const { choice } = event;
-      const agent = choice === undefined ? '' : `, with ${safeLine(describeChoice(choice))} (${choiceReason(choice)})`;
-      const model =
-        event.fallback === undefined
-          ? ''
-          : `, with ${event.fallback.agent === undefined ? 'the model ' : ''}${safeLine(fallbackName(event.fallback))}`;
-      const why = event.fallback === undefined ? '' : `: ${safeLine(event.fallback.why, LINE_LENGTH)}`;
-      const { name = LOCAL_ENGINE } = event.engine ?? {};
-      const engine = name === LOCAL_ENGINE ? '' : `, on the engine ${safeLine(name)}`;
-      const text = `attempt ${event.attempt}${again}, on ${shortCommit(event.base)}${engine}${agent}${model}${why}`;
+      const how = describeStart(event).map(({ phrase }) => `, ${phrase}`);
+      const text = `attempt ${event.attempt}${again}, on ${shortCommit(event.base)}${how.join('')}`;
       return [{ label: 'story', tone: 'strong', text }];
     },
   },

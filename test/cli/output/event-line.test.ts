@@ -48,5 +48,5 @@ it('a line names the folder of the repository, whatever the PRD calls its projec
       { type: 'run.started' },
       { ...start, engine: { name: 'build-1', id: 'x' } },
     ]),
-  ).toEqual([`web-shop r1  submitted by me (1 story, ${source})`, 'web-shop r1  US-001 started on build-1']);
+  ).toEqual([`web-shop r1  submitted by me (1 story, ${source})`, 'web-shop r1  US-001 started on the engine build-1']);
 });
