@@ -1,4 +1,3 @@
-import type { MadeChoice } from '../agent-choice.ts';
 import { formatElapsed, msBetween } from '../text/format-elapsed.ts';
 
 /** One of several keys of a provider that is not used for a model until a time. */
@@ -26,10 +25,6 @@ export interface FallbackModel {
 
 /** The part of a story's state about its agent and model. */
 export interface StoryModel {
-  /** What the latest attempt uses, if it is not that of the run. */
-  choice?: MadeChoice;
-  /** The latest attempt does not use the first model of the run. */
-  fallback?: FallbackModel;
   /** The agents that the attempt has left, because their providers failed, and why. */
   left?: LeftAgent[];
 }

@@ -3,18 +3,13 @@ import { isStoryFailure, type FailureClass } from '../failure/failure.ts';
 import { omit, type Hint, type RunState, type StoryState } from '../run/state.ts';
 import { msBetween } from '../text/format-elapsed.ts';
 import type { JournalEvent } from './events.ts';
+import { withStart } from './start-facts.ts';
 
 type Of<T extends JournalEvent['type']> = Extract<JournalEvent, { type: T }>;
 
-export function afterStart(story: StoryState, { worker, choice, fallback }: Of<'story.started'>): StoryState {
-  const before = omit(withoutWaiting(story), 'choice', 'fallback');
-  const started = {
-    ...before,
-    starts: (story.starts ?? 0) + 1,
-    ...(choice && { choice }),
-    ...(fallback && { fallback }),
-  };
-  return worker === undefined ? started : { ...started, startedBy: worker };
+export function afterStart(story: StoryState, event: Of<'story.started'>): StoryState {
+  const started = { ...withStart(withoutWaiting(story), event), starts: (story.starts ?? 0) + 1 };
+  return event.worker === undefined ? started : { ...started, startedBy: event.worker };
 }
 
 export function afterEnd(story: StoryState, event: Of<'story.ended'>): StoryState {

@@ -99,7 +99,6 @@ function foldEvent(state: RunState | undefined, event: JournalEvent): RunState |
           base: event.base,
           startedAt: story.startedAt ?? event.at,
           attemptAt: event.at,
-          ...(event.engine && { engine: event.engine }),
         })),
         epoch: event.epoch,
       };

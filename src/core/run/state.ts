@@ -1,5 +1,4 @@
 import type { Usage } from '../agent.ts';
-import type { EngineIdentity } from '../engine/engine-identity.ts';
 import type { EngineImages } from '../engine/engine-images.ts';
 import type { Signs } from '../failure/breaker.ts';
 import type { FailureCause, FailureClass, FailureTally, LimitKey, RetryRule } from '../failure/failure.ts';
@@ -9,6 +8,7 @@ import type { StopReason } from '../failure/stop-reason.ts';
 import type { HeldCommit, ReadyService } from '../journal/event-parts.ts';
 import type { Submission } from '../journal/run-created.ts';
 import type { Phase } from '../journal/phase.ts';
+import type { StartFacts } from '../journal/start-facts.ts';
 import type { NotedFiles } from '../noted-files.ts';
 import type { AgentReview } from '../review/agent-review.ts';
 import type { KeptTests, LockedTests, TestProblem } from '../review/tests-first.ts';
@@ -92,8 +92,6 @@ interface StoryFailures {
   starts?: number;
   /** The process that made the last of these starts, as lib/process-identity.ts names it. */
   startedBy?: string;
-  /** The engine of its latest attempt; absent in old journals. */
-  engine?: EngineIdentity;
 }
 
 /** The part of a run's state that its own breaker needs. */
@@ -104,7 +102,8 @@ interface RunFailures {
   breaker?: string;
 }
 
-export interface StoryState extends StoryFailures, StoryReplies, StoryMessages, StoryModel, NotedFiles {
+/** Its facts of a start are those of the latest attempt. */
+export interface StoryState extends StoryFailures, StoryReplies, StoryMessages, StoryModel, NotedFiles, StartFacts {
   id: string;
   key: string;
   title: string;
