@@ -1,8 +1,7 @@
 import type { RunView } from '../api/operations/runs.ts';
-import { choiceReason, describeChoice } from '../core/agent-choice.ts';
-import { LOCAL_ENGINE, localEngine } from '../core/engine/engine-address.ts';
-import { describeKeyPause, fallbackName } from '../core/failure/model-use.ts';
+import { describeKeyPause } from '../core/failure/model-use.ts';
 import { plainReason } from '../core/failure/plain-reason.ts';
+import { describeStart, type StartFact, type StartFacts } from '../core/journal/start-facts.ts';
 import { isFinding, reviewerName } from '../core/review/agent-review.ts';
 import { describeRestored } from '../core/review/restored-paths.ts';
 import { findStoryFindings, type StoryFinding } from '../core/review/story-findings.ts';
@@ -24,9 +23,9 @@ import { whyRunWaits, type WaitingRun } from './waiting.ts';
 /** What a fact is about: a surface selects and leaves out facts by it. */
 export type FactKind =
   | StoryFinding['kind']
+  | StartFact['kind']
   | 'asks'
   | 'base'
-  | 'engine'
   | 'failed'
   | 'option'
   | 'services'
@@ -41,7 +40,6 @@ type RunFactKind =
       | 'commits'
       | 'decided'
       | 'key'
-      | 'model'
       | 'moved'
       | 'pause'
       | 'prd'
@@ -61,6 +59,8 @@ export interface Fact {
   label: string;
   value: string;
   tone?: Tone;
+  /** While the story runs, the facts of its run have it as well. */
+  passing?: true;
 }
 
 const MAX_NAMED = 20;
@@ -72,7 +72,7 @@ const MAX_PULLS = 20;
 
 /** The facts of a story that a person should know, on every surface. The most important ones come first. */
 export function storyFacts(story: StoryState): Fact[] {
-  const { restored, reviewed, services = [], engine = localEngine } = story;
+  const { restored, reviewed, services = [] } = story;
   return [
     ...baseRow(story),
     ...findStoryFindings(story).flatMap(({ kind, text }) => warning(kind, text)),
@@ -84,13 +84,20 @@ export function storyFacts(story: StoryState): Fact[] {
         )),
     ...(reviewed === undefined || isFinding(reviewed) ? [] : fact('review', `${reviewerName(reviewed)}: no findings`)),
     ...fact('services', services.map(({ name, ms }) => `${name} ready after ${formatElapsed(ms)}`).join(', ')),
-    ...fact('engine', engine.name === LOCAL_ENGINE ? '' : engine.name),
+    ...startRows(story),
   ];
 }
 
 /** The same in lists of stories, which leave out what is of interest for one story only. */
 export function listedFacts(story: StoryState): Fact[] {
-  return storyFacts(story).filter(({ kind }) => kind !== 'services');
+  return storyFacts(story).filter(({ kind, passing }) => kind !== 'services' && !passing);
+}
+
+/** What an attempt starts with, if that is not what the run says. */
+export function startRows(start: StartFacts): Fact[] {
+  return describeStart(start).flatMap(({ kind, text, passing }) =>
+    fact(kind, text).map((each) => ({ ...each, ...(passing && { passing }) })),
+  );
 }
 
 /** Why the last attempt at a story failed or what it asks, with its options. Empty for a story that is done or left out. */
@@ -270,21 +277,13 @@ function commitsText({ state }: Pick<RunView, 'state'>): string {
 function modelRows({ state }: Pick<RunView, 'state'>, now: string): Fact[] {
   if (state.status === 'ended') return [];
   const keys = (state.keyPauses ?? []).filter(({ until }) => until > now);
-  const choices = state.stories.flatMap(({ id, progress, choice }) =>
-    progress !== 'in_progress' || choice === undefined
-      ? []
-      : [`${id} uses ${describeChoice(choice)} (${choiceReason(choice)})`],
-  );
-  const others = state.stories.flatMap(({ id, progress, fallback }) =>
-    progress !== 'in_progress' || fallback === undefined
-      ? []
-      : [`${id} uses ${fallbackName(fallback)}: ${fallback.why}`],
-  );
+  const started = state.stories
+    .filter(({ progress }) => progress === 'in_progress')
+    .flatMap((story) => startRows(story).map((each) => ({ ...each, value: `${safeLine(story.id)}: ${each.value}` })));
   return [
     ...pauseRow({ state }, now),
     ...keys.flatMap((each) => fact('key', safeLine(describeKeyPause(each, now), MAX_DETAIL_LENGTH))),
-    ...choices.flatMap((text) => fact('model', safeLine(text, MAX_DETAIL_LENGTH))),
-    ...others.flatMap((text) => fact('model', safeLine(text, MAX_DETAIL_LENGTH))),
+    ...started.filter(({ passing }) => passing),
   ];
 }
 

@@ -26,21 +26,32 @@ interface StartRow<T> {
   kind: 'engine' | 'model';
   /** What leads to its words in a sentence. */
   joint: string;
+  /** Of interest for a list of stories while they run, and not afterwards. */
+  passing?: true;
   /** In a few words; undefined if a person need not know. */
   words: (value: T) => string | undefined;
 }
 
 const ROWS: { [K in StartKey]-?: StartRow<NonNullable<StartFacts[K]>> } = {
   engine: { kind: 'engine', joint: 'on the engine', words: ({ name }) => (name === LOCAL_ENGINE ? undefined : name) },
-  choice: { kind: 'model', joint: 'with', words: (choice) => `${describeChoice(choice)} (${choiceReason(choice)})` },
-  fallback: { kind: 'model', joint: 'with', words: (fallback) => `${fallbackName(fallback)}: ${fallback.why}` },
+  choice: {
+    kind: 'model',
+    joint: 'with',
+    passing: true,
+    words: (choice) => `${describeChoice(choice)} (${choiceReason(choice)})`,
+  },
+  fallback: {
+    kind: 'model',
+    joint: 'with',
+    passing: true,
+    words: (fallback) => `${fallbackName(fallback)}: ${fallback.why}`,
+  },
 };
 
 const KEYS = Object.keys(ROWS) as StartKey[];
 
 /** What people should know of a start. The texts are safe to print. */
-export interface StartFact {
-  kind: StartRow<never>['kind'];
+export interface StartFact extends Pick<StartRow<never>, 'kind' | 'passing'> {
   /** E.g. `build-2`. */
   text: string;
   /** E.g. `on the engine build-2`. */
@@ -50,11 +61,11 @@ export interface StartFact {
 /** What people should know of a start, in the order of the table. */
 export function describeStart(start: StartFacts): StartFact[] {
   return KEYS.flatMap((key) => {
-    const { kind, joint, words } = ROWS[key] as StartRow<unknown>;
+    const { joint, words, ...row } = ROWS[key] as StartRow<unknown>;
     const said = start[key] && words(start[key]);
     if (said === undefined) return [];
     const text = safeLine(said, 2 * LINE_LENGTH);
-    return [{ kind, text, phrase: `${joint} ${text}` }];
+    return [{ ...row, text, phrase: `${joint} ${text}` }];
   });
 }
 

@@ -85,7 +85,7 @@ function factsOfStories({ stories }: RunState, story: StoryState | undefined): R
   const named = others.flatMap((each) =>
     listedFacts(each).map((fact) => ({ ...fact, value: `${safeLine(each.id, 30)}: ${fact.value}` })),
   );
-  return [...(story === undefined ? [] : storyFacts(story)), ...named];
+  return [...(story === undefined ? [] : storyFacts(story).filter(({ passing }) => !passing)), ...named];
 }
 
 function gateFacts(attempt: AttemptRecord | undefined): Row[] {
