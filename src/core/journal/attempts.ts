@@ -13,6 +13,7 @@ import type { AttemptRef, CommandResult, PromptPart } from './event-parts.ts';
 import type { Verdict } from '../run/progress.ts';
 import type { JournalEvent } from './events.ts';
 import type { Phase } from './phase.ts';
+import { startFactsOf, withStart, type StartFacts } from './start-facts.ts';
 
 /** One phase of an attempt. Times are ISO 8601. */
 export interface PhaseSpan {
@@ -89,7 +90,7 @@ export interface AttemptReply {
  * stays one attempt: its time and its usage are those of all its starts, everything else is that of the latest one. An
  * attempt whose commit was approved continues with its gates.
  */
-export interface AttemptRecord extends AttemptRef {
+export interface AttemptRecord extends AttemptRef, StartFacts {
   /** When it was first started. ISO 8601 */
   startedAt: string;
   base: string;
@@ -188,17 +189,15 @@ export function totalUsage(usage: readonly ModelUsage[]): Usage {
 }
 
 /** An approved attempt continues with its gates and its landing; any other one starts from the beginning. */
-function afterStart(
-  known: AttemptRecord | undefined,
-  { story, attempt, at, base, seq }: Of<'story.started'>,
-): AttemptRecord {
+function afterStart(known: AttemptRecord | undefined, event: Of<'story.started'>): AttemptRecord {
+  const { story, attempt, at, base, seq } = event;
   const starts = [...(known?.starts ?? []), { seq, at }];
   const { startedAt = at, usage = [] } = known ?? {};
   // Nothing says when its worker died.
   const phases = (known?.phases ?? []).map((each) => (each.to === undefined ? { ...each, to: each.from } : each));
   const kept = { story, attempt, startedAt, base, starts, phases, usage, isMetered: false };
-  if (known?.reply?.what === 'approved') return { ...omit(known, 'end'), ...kept };
-  return { ...kept, commands: [], round: 0, requests: [], claims: [] };
+  if (known?.reply?.what === 'approved') return { ...withStart(omit(known, 'end'), event), ...kept };
+  return { ...kept, ...startFactsOf(event), commands: [], round: 0, requests: [], claims: [] };
 }
 
 function afterEvent(known: AttemptRecord, event: AttemptEvent): AttemptRecord {

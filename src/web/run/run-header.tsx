@@ -126,7 +126,7 @@ export function FactList({ facts }: { facts: readonly ShownFact[] }): JSX.Elemen
 }
 
 /** `branch`: of the commits, to be copied. */
-function FactRows({ facts, branch }: { facts: readonly ShownFact[]; branch?: string }): JSX.Element {
+export function FactRows({ facts, branch }: { facts: readonly ShownFact[]; branch?: string }): JSX.Element {
   return (
     <>
       {facts.map(({ kind, label, value, tone = 'plain' }) => (

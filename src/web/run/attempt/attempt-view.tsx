@@ -9,6 +9,7 @@ import { CopyButton } from '../../page/copy-button.tsx';
 import { readJson, runPath, useLoaded, storyAddress } from '../../page/read-server.ts';
 import { attemptMs } from '../../../core/journal/attempts.ts';
 import { networkOf } from '../run-journal.ts';
+import { FactRows } from '../run-header.tsx';
 import { FailureDetails } from '../failures.tsx';
 import { JournalLog } from '../log/journal-log.tsx';
 import { FileLog } from '../log/file-log.tsx';
@@ -17,6 +18,7 @@ import type { AttemptViewProps } from './attempt-props.ts';
 import { AttemptDiff, AttemptPrompt, GateLogs } from './attempt-files.tsx';
 import { NetworkRows, sumUsage, UsageTable } from './attempt-tables.tsx';
 import { attemptWords, isReplied } from '../../../view/attempt-words.ts';
+import { startRows } from '../../../view/facts.ts';
 
 const TABS = [
   { name: 'summary', text: 'Summary' },
@@ -157,6 +159,7 @@ function Summary({ run, attempt, now }: AttemptViewProps): JSX.Element {
             </dd>
           </div>
         )}
+        <FactRows facts={startRows(attempt)} />
         {usage.costUsd !== undefined && (
           <div>
             <dt>Cost</dt>
