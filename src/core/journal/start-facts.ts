@@ -28,12 +28,19 @@ interface StartRow<T> {
   joint: string;
   /** Of interest for a list of stories while they run, and not afterwards. */
   passing?: true;
+  /** Not for people outside, such as readers of a pull request. */
+  internal?: true;
   /** In a few words; undefined if a person need not know. */
   words: (value: T) => string | undefined;
 }
 
 const ROWS: { [K in StartKey]-?: StartRow<NonNullable<StartFacts[K]>> } = {
-  engine: { kind: 'engine', joint: 'on the engine', words: ({ name }) => (name === LOCAL_ENGINE ? undefined : name) },
+  engine: {
+    kind: 'engine',
+    joint: 'on the engine',
+    internal: true,
+    words: ({ name }) => (name === LOCAL_ENGINE ? undefined : name),
+  },
   choice: {
     kind: 'model',
     joint: 'with',
@@ -44,6 +51,7 @@ const ROWS: { [K in StartKey]-?: StartRow<NonNullable<StartFacts[K]>> } = {
     kind: 'model',
     joint: 'with',
     passing: true,
+    internal: true,
     words: (fallback) => `${fallbackName(fallback)}: ${fallback.why}`,
   },
 };
@@ -51,7 +59,7 @@ const ROWS: { [K in StartKey]-?: StartRow<NonNullable<StartFacts[K]>> } = {
 const KEYS = Object.keys(ROWS) as StartKey[];
 
 /** What people should know of a start. The texts are safe to print. */
-export interface StartFact extends Pick<StartRow<never>, 'kind' | 'passing'> {
+export interface StartFact extends Pick<StartRow<never>, 'kind' | 'passing' | 'internal'> {
   /** E.g. `build-2`. */
   text: string;
   /** E.g. `on the engine build-2`. */

@@ -61,6 +61,22 @@ describe('the pull request of a run', () => {
     expect(body).toContain(`- gate: \`npm test\` exited 0 (1.2 s)\n${line}\n`);
   });
 
+  it('says who chose agent and model, and nothing of the server', () => {
+    const state = stateOf(created('r'), ...passed('US-001'));
+    const start = {
+      choice: { agent: 'claude', model: 'large', by: 'route', route: 2 },
+      engine: { name: 'b-2', id: '' },
+    };
+    const stories = state.stories.map((story) => ({
+      ...story,
+      ...(start as object),
+      fallback: { model: 'm', why: 'w' },
+    }));
+    const { body } = planPull({ ...state, stories }, none);
+    expect(body).toContain('- model: `claude, large (route 2)`\n');
+    expect(body).not.toMatch(/b-2|the model m/);
+  });
+
   it('has a limited length', () => {
     const state = stateOf(created('r'), ...passed('US-001'));
     const stories = Array.from({ length: 500 }, (_, n) => ({

@@ -64,6 +64,20 @@ describe('the trace of a run', () => {
     expect(root?.attributes).toContainEqual({ key: 'cicd.pipeline.result', value: { stringValue: 'success' } });
   });
 
+  it('says for which engine, agent and model an attempt started, if those are not of the run', () => {
+    const choice = { agent: 'claude', model: 'large', by: 'story' } as const;
+    const own = events.map((event) =>
+      event.type === 'story.started' ? { ...event, choice, engine: { name: 'b-2', id: '' } } : event,
+    );
+    const model = 'claude, large (its fields in the PRD)';
+    expect(traceOf(own)[1]?.attributes).toEqual(
+      expect.arrayContaining([
+        { key: 'halo.engine', value: { stringValue: 'b-2' } },
+        { key: 'halo.model', value: { stringValue: model } },
+      ]),
+    );
+  });
+
   it.each([
     ['openai', 'openai'],
     ['anthropic', 'anthropic'],

@@ -40,7 +40,10 @@ describe('incident pull-request: what a run sends to a forge', () => {
   it('shows texts of others as code: no mention, link, image, HTML or line of theirs has an effect', () => {
     const evil = '`@team ![x](http://evil.example/?q) <img src=x> </details>\n# Approved\u202e #1';
     const run = { ...stateOf(created('r'), ...passed('US-001')), project: evil, user: evil };
-    const stories = run.stories.map((story) => ({ ...story, id: evil, title: evil, summary: evil }));
+    const stories = run.stories.map((story) => ({
+      ...{ ...story, id: evil, title: evil, summary: evil },
+      choice: { agent: 'codex', model: evil, by: 'story' as const },
+    }));
     const none = { proofs: new Map(), criteria: new Map([[evil, [evil]]]), claims: new Map() };
     const { title, body } = planPull({ ...run, stories }, none);
     // What is left outside of code spans and the example is halo's own.

@@ -1,6 +1,7 @@
 import { formatUsd } from '../../../core/budget.ts';
 import { describeReview, findingText, JUDGED, reviewerName } from '../../../core/review/agent-review.ts';
 import { isTested, type CheckedClaim } from '../../../core/review/criteria.ts';
+import { describeStart } from '../../../core/journal/start-facts.ts';
 import type { Proof } from '../../../core/review/proof.ts';
 import { isDone, isSelected, type RunState, type StoryState } from '../../../core/run/state.ts';
 import { isIn, PROGRESS } from '../../../core/run/progress.ts';
@@ -90,6 +91,7 @@ export function storySection(story: StoryState, facts: PullFacts): string {
     ...feedbackLines(story),
     ...criteriaLines(story, facts),
     ...(proof === undefined ? [] : proofLines(proof)),
+    ...startLines(story),
     ...testLines(story),
     ...reviewLines(story),
   ];
@@ -150,6 +152,10 @@ function proofLines({ gates, tests, agent, usage, approvedBy }: Proof): string[]
     `- agent: ${code(agent.name)}${model}, ${usage.requests} requests${cost}`,
     ...(approvedBy === undefined ? [] : [`- approved by ${code(approvedBy)}`]),
   ];
+}
+
+function startLines(story: StoryState): string[] {
+  return describeStart(story).flatMap(({ kind, text, internal }) => (internal ? [] : [`- ${kind}: ${code(text)}`]));
 }
 
 function testLines({ tests }: StoryState): string[] {

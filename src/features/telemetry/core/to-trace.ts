@@ -1,6 +1,7 @@
 import type { ModelApi } from '../../../core/agent.ts';
 import { foldAttempts, type PhaseSpan } from '../../../core/journal/attempts.ts';
 import type { JournalEvent } from '../../../core/journal/events.ts';
+import { describeStart } from '../../../core/journal/start-facts.ts';
 import type { RunState } from '../../../core/run/state.ts';
 
 /** A span in the JSON form of the OpenTelemetry protocol: https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding */
@@ -125,8 +126,10 @@ type ModelUsed = Extract<JournalEvent, { type: 'model.used' }>;
 function attemptSpans(events: readonly JournalEvent[], facts: TraceFacts): OtlpSpan[] {
   const { spanId, end, page } = facts;
   const requests = groupRequests(events);
-  return foldAttempts(events).flatMap(({ story, attempt, starts, phases, agent }) =>
-    starts.flatMap((start, index) => {
+  return foldAttempts(events).flatMap((record) => {
+    const { story, attempt, starts, phases, agent } = record;
+    const started = Object.fromEntries(describeStart(record).map(({ kind, text }) => [`halo.${kind}`, text]));
+    return starts.flatMap((start, index) => {
       const name = `${story}#${attempt}@${start.seq}`;
       const parent = spanId(name);
       const next = starts[index + 1]?.at;
@@ -144,6 +147,7 @@ function attemptSpans(events: readonly JournalEvent[], facts: TraceFacts): OtlpS
           'cicd.pipeline.task.run.result':
             outcome?.stopReason === undefined ? 'cancellation' : resultOf(outcome.stopReason),
           'halo.attempt': attempt,
+          ...started,
           ...(page !== undefined && {
             'cicd.pipeline.task.run.url.full': `${page}/story/${encodeURIComponent(story)}`,
           }),
@@ -160,8 +164,8 @@ function attemptSpans(events: readonly JournalEvent[], facts: TraceFacts): OtlpS
       const own = { ...facts, genAi: genAiOf(facts.genAi, agent?.agent), parent, name };
       const ownPhases = phases.filter(({ from }) => isOwn(from));
       return [span, ...phaseSpans(ownPhases, own), ...modelSpans(used, ownPhases, own)];
-    }),
-  );
+    });
+  });
 }
 
 /** The requests of each attempt, by its number and story. */
