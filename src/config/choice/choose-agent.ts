@@ -1,5 +1,6 @@
 import type { AgentChoice, MadeChoice } from '../../core/agent-choice.ts';
 import { effortsOf } from '../../core/agent-options.ts';
+import type { StartFacts } from '../../core/journal/start-facts.ts';
 import type { Story } from '../../core/prd/prd.ts';
 import { measuresOf } from '../../core/prd/story-measures.ts';
 import { compileGlobs } from '../../lib/glob.ts';
@@ -82,4 +83,19 @@ export function withChoice(config: Config, choice: AgentChoice | undefined): Con
 export function configsInOrder(config: Config, left: readonly string[]): Config[] {
   const agents = [...new Set([config.agent, ...config.fallback])].filter((agent) => !left.includes(agent));
   return agents.length === 0 ? [config] : agents.map((agent) => withChoice(config, { agent }));
+}
+
+/** The configuration of an attempt with one of the models of its run. */
+export function withModel(config: Config, name: string): Config {
+  const { model } = config;
+  if (name === model.name) return config;
+  const others = [model.name, ...model.fallback].filter((each) => each !== name);
+  return { ...config, model: { ...model, name, fallback: others } };
+}
+
+/** The configuration with which an attempt has started, from that of its run. */
+export function configOfStart(config: Config, { choice, fallback }: StartFacts): Config {
+  if (fallback === undefined) return withChoice(config, choice);
+  const { agent, model } = fallback;
+  return withModel(withChoice(config, agent === undefined ? choice : { agent }), model);
 }

@@ -1,4 +1,4 @@
-import { configsInOrder } from '../../config/choice/choose-agent.ts';
+import { configsInOrder, withModel } from '../../config/choice/choose-agent.ts';
 import type { Config } from '../../config/config.ts';
 import { postponeAttempt, type ModelPause } from '../../core/failure/model-pause.ts';
 import type { FallbackModel } from '../../core/failure/model-use.ts';
@@ -48,14 +48,6 @@ export async function findOpenModel(
     pauses.push(describePause(model, found, now()));
   }
   return { paused: pauses.reduce((first, next) => (next.ms < first.ms ? next : first)) };
-}
-
-/** The configuration of an attempt with one of the models of its run. */
-export function withModel(config: Config, name: string): Config {
-  const { model } = config;
-  if (name === model.name) return config;
-  const others = [model.name, ...model.fallback].filter((each) => each !== name);
-  return { ...config, model: { ...model, name, fallback: others } };
 }
 
 /** `now`: ms since 1970. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { createFolders } from '../../../lib/fs.ts';
 import { applyDefaults } from '../../../config/apply-defaults.ts';
-import { withChoice } from '../../../config/choice/choose-agent.ts';
+import { configOfStart } from '../../../config/choice/choose-agent.ts';
 import type { Config, Host } from '../../../config/config.ts';
 import { HaloError } from '../../../core/failure/errors.ts';
 import type { JournalEvent } from '../../../core/journal/events.ts';
@@ -16,7 +16,6 @@ import type { ArtifactStore } from '../../../store/artifact-store.ts';
 import type { JournalStore } from '../../../store/journal-store.ts';
 import { openStore } from '../../../store/store.ts';
 import { storyCassettePath, taskCassettePath } from '../../../worker/network/model-access.ts';
-import { withModel } from '../../../worker/network/model-pauses.ts';
 import { storyOf } from '../../../core/run/state.ts';
 import { hostGitDirOf } from '../../../worker/repository/host-repository.ts';
 import { createIdleContext } from '../../../worker/create-worker-context.ts';
@@ -93,9 +92,7 @@ async function readAttempt(
   }
   const { verdict, stopReason, summary } = ended;
   const location = { runId, storyKey: storyOf(state, storyId).key, attempt: ended.attempt };
-  const { agent } = started.fallback ?? {};
-  const asked = withChoice(applyDefaults(record.config), agent === undefined ? started.choice : { agent });
-  const chosen = started.fallback === undefined ? asked : withModel(asked, started.fallback.model);
+  const chosen = configOfStart(applyDefaults(record.config), started);
   const review = events.findLast((event) => event.type === 'review.ended' && event.seq > started.seq && of(event));
   const config = withReviewer(chosen, review?.type === 'review.ended' ? review.agent : undefined);
   const phases = events.flatMap((event) =>
