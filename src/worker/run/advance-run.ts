@@ -24,6 +24,7 @@ import type { WorkerContext } from '../worker-context.ts';
 import { endRun, landEnded, planEnd } from './end-run.ts';
 import { guardAttempt } from './infrastructure-failure.ts';
 import { ignore } from '../../lib/async.ts';
+import { defined } from '../../lib/guards.ts';
 import { markPrdProgress } from './mark-prd-progress.ts';
 import { nextJobs } from './next-jobs.ts';
 import { assertHasSettings, readRun, type RunInputs } from './read-run.ts';
@@ -75,7 +76,10 @@ export async function advanceRun(
     const hostGitDir = await hostGitDirOf(worker.home, state.repo);
     if (!state.dry) await assertWritable(hostGitDir);
     const { fallback, ...withModel } = { ...run, ...chosen };
-    const started = await startAttempt(worker, withModel, { ordinal, hostGitDir, queuedMs, choice, fallback });
+    const started = await startAttempt(worker, withModel, {
+      ...{ ordinal, hostGitDir, queuedMs },
+      start: defined({ choice, fallback }),
+    });
     if (started === undefined) return;
     begun(started.epoch);
     await markPrdProgress(worker, run);

@@ -1,12 +1,10 @@
-import type { MadeChoice } from '../../core/agent-choice.ts';
 import type { Config } from '../../config/config.ts';
 import { findOtherImage, type EngineImages } from '../../core/engine/engine-images.ts';
-import type { EngineIdentity } from '../../core/engine/engine-identity.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import type { FallbackModel } from '../../core/failure/model-use.ts';
 import { judgeFailure } from '../../core/failure/judge-failure.ts';
 import type { AttemptRef } from '../../core/journal/event-parts.ts';
 import type { JournalEntry } from '../../core/journal/events.ts';
+import { startFactsOf, type StartFacts } from '../../core/journal/start-facts.ts';
 import { isAttemptDue, planStory, type PlannedAttempt } from '../../core/run/plan.ts';
 import type { StoryProgress } from '../../core/run/progress.ts';
 import type { RunState } from '../../core/run/state.ts';
@@ -30,6 +28,12 @@ type Start =
   | { kind: 'running-here'; attemptRef: AttemptRef }
   | { kind: 'not-started' };
 
+/** `start`: what is known before its engine. */
+interface StartRequest extends Pick<StartInputs, 'queuedMs' | 'start'> {
+  ordinal: number;
+  hostGitDir: string;
+}
+
 /**
  * Starts an attempt on the newest commit of the run. Undefined if it may not run now, because another worker started it or
  * the run has changed since the job was queued. One transaction, so that `parallel` is never exceeded.
@@ -37,13 +41,7 @@ type Start =
 export async function startAttempt(
   worker: WorkerContext,
   { runId, prd, config }: RunInputs,
-  {
-    ordinal,
-    hostGitDir,
-    queuedMs,
-    choice,
-    fallback,
-  }: { ordinal: number; hostGitDir: string } & Pick<StartFacts, 'queuedMs' | 'choice' | 'fallback'>,
+  { ordinal, hostGitDir, queuedMs, start: known }: StartRequest,
 ): Promise<StartedAttempt | undefined> {
   const [image, { name, id }, images] = await Promise.all([
     worker.engine.imageId(config.image),
@@ -68,12 +66,10 @@ export async function startAttempt(
     const decision = decideStart(state, planned, {
       self: processMark(),
       image,
-      engine: { name, id },
       policies: config,
       now,
       queuedMs,
-      choice,
-      fallback,
+      start: { ...known, engine: { name, id } },
     });
     switch (decision.kind) {
       case 'running-here':
@@ -117,22 +113,19 @@ type StartDecision =
   | { kind: 'give-up'; entry: JournalEntry };
 
 /** The facts outside the journal that decide about a start. `self`: this process; `now`: ms since 1970. */
-export interface StartFacts {
+export interface StartInputs {
   self: string;
   /** The id of the image, if this machine has it. */
   image: string | undefined;
-  engine: EngineIdentity;
   policies: Pick<Config, 'retry' | 'breaker'>;
   now: number;
   /** How long its job was ready before it started. */
   queuedMs?: number | undefined;
-  /** Of an agent or a model that are not those of the run. */
-  choice?: MadeChoice | undefined;
-  fallback?: FallbackModel | undefined;
+  start: StartFacts;
 }
 
 /** Decides whether a story starts, starts again after the death of its worker, or is given up. */
-export function decideStart(state: RunState, planned: PlannedAttempt, facts: StartFacts): StartDecision {
+export function decideStart(state: RunState, planned: PlannedAttempt, facts: StartInputs): StartDecision {
   const { story, attempt } = planned;
   const { starts = 0 } = story;
   const inProgress = isInProgress(story.progress);
@@ -148,8 +141,8 @@ export function decideStart(state: RunState, planned: PlannedAttempt, facts: Sta
       epoch: state.epoch + 1,
       base: state.tip,
       worker: facts.self,
-      engine: facts.engine,
-      ...defined({ image: facts.image, queuedMs: facts.queuedMs, choice: facts.choice, fallback: facts.fallback }),
+      ...startFactsOf(facts.start),
+      ...defined({ image: facts.image, queuedMs: facts.queuedMs }),
       ...(inProgress && starts > 0 ? { workerDied: true } : {}),
     },
   };
@@ -179,7 +172,7 @@ function isInProgress(progress: StoryProgress): boolean {
 }
 
 /** The end of a story during which too many workers died in a row. */
-function crashLoopEntry(state: RunState, { story, attempt }: PlannedAttempt, facts: StartFacts): JournalEntry {
+function crashLoopEntry(state: RunState, { story, attempt }: PlannedAttempt, facts: StartInputs): JournalEntry {
   const attemptRef = { story: story.id, attempt };
   const summary = `workers died in the middle of this story, ${story.starts} times in a row`;
   const end: AttemptOutcome = { verdict: 'failed', stopReason: 'INFRASTRUCTURE', cause: 'worker-died', summary };

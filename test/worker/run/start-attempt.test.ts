@@ -3,15 +3,15 @@ import { resolveConfig } from '../../../src/config/resolve.ts';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { planStory } from '../../../src/core/run/plan.ts';
 import { nextJobs } from '../../../src/worker/run/next-jobs.ts';
-import { decideStart, type StartFacts } from '../../../src/worker/run/start-attempt.ts';
+import { decideStart, type StartInputs } from '../../../src/worker/run/start-attempt.ts';
 import { BASE, created, failed, passed, stateOf } from '../../support/journal.ts';
 
 const NOW = Date.UTC(2030, 0, 1);
 const { config } = resolveConfig({ cwd: '/' });
-const FACTS: StartFacts = {
+const FACTS: StartInputs = {
   self: 'this-1',
   image: 'sha256:1',
-  engine: { name: 'build-2', id: 'x' },
+  start: { engine: { name: 'build-2', id: 'x' } },
   policies: config,
   now: NOW,
 };
@@ -23,7 +23,7 @@ const started = (worker: string, attempt = 1): JournalEntry => ({
 
 const stateAfter = (...entries: JournalEntry[]) => stateOf(created('r', 2), { type: 'run.started' }, ...entries);
 
-function decide(entries: JournalEntry[], facts: Partial<StartFacts> = {}) {
+function decide(entries: JournalEntry[], facts: Partial<StartInputs> = {}) {
   const state = stateAfter(...entries);
   const planned = planStory(state, 0);
   if (planned === undefined) throw new Error('nothing is planned');
