@@ -60,6 +60,8 @@ export const Proof = z.object({
   image: z.object({ name: Line, id: ImageId }),
   /** The agent's version is that of the image. `model` is absent for an agent without one. */
   agent: z.object({ name: Line, model: Line.optional() }),
+  /** What the attempt started with, if that is not what the run says: `with claude, effort high (route 2)`. */
+  start: z.array(Line).max(MAX_ITEMS).optional(),
   setup: Commands,
   /** Environment variables of setup and gates. */
   env: Variables,

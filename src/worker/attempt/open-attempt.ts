@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { AgentAdapter, AgentIntent, AgentLaunch, LiveSession } from '../../agents/adapter.ts';
 import { agentAdapter } from '../../agents/registry.ts';
 import type { Config } from '../../config/config.ts';
+import type { StartFacts } from '../../core/journal/start-facts.ts';
 import type { Prd, Story } from '../../core/prd/prd.ts';
 import { resolveTestsFirst } from '../../core/prd/tests-first-field.ts';
 import type { LockedTests } from '../../core/review/tests-first.ts';
@@ -57,6 +58,8 @@ export interface AttemptInputs {
   readonly hostGitDir: string;
   /** ISO 8601 */
   readonly startedAt: string;
+  /** What it started with; absent in the repetition of an attempt. */
+  readonly start?: StartFacts | undefined;
 }
 
 interface AttemptAgent {
@@ -87,6 +90,8 @@ export interface AttemptRequest {
   /** Where artifacts are stored. Default: below the attempt's own run. */
   location?: AttemptLocation;
   signal: AbortSignal;
+  /** What it started with; absent before it has started, and in the repetition of an attempt. */
+  start?: StartFacts;
 }
 
 /** Opens an attempt of a run. Its artifacts and events can only be written while no other worker has taken over. */
@@ -103,7 +108,7 @@ export async function openAttempt(
   request: AttemptRequest,
   journal: AttemptJournal,
 ): Promise<Attempt> {
-  const { runId, state, prd, story, number, epoch, base, config, hostGitDir, location, signal } = request;
+  const { runId, state, prd, story, number, epoch, base, config, hostGitDir, location, signal, start } = request;
   const { key: storyKey } = storyOf(state, story.id);
   const identity = identifyAttempt({ runId, story: story.id, storyKey, attempt: number, epoch }, location);
   const { repo } = state;
@@ -113,7 +118,7 @@ export async function openAttempt(
     mirror: repo.mirror,
     refs: { from: hostGitDir, commit: repo.base, branch: repo.branch, run: runId },
   });
-  const inputs = Object.freeze({ state, prd, story, base, hostGitDir, startedAt: new Date().toISOString() });
+  const inputs = Object.freeze({ state, prd, story, base, hostGitDir, start, startedAt: new Date().toISOString() });
   const first = resolveTestsFirst(config.tests.first, story, prd);
   const ofStory = { ...config, tests: { ...config.tests, first } };
   return {

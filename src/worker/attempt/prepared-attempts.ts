@@ -50,7 +50,7 @@ export class PreparedAttempts {
 
   /** Opens the requested attempt: the prepared one if it is the same. Another one is removed. */
   async open(request: AttemptRequest): Promise<{ attempt: Attempt; prepared: Workspace | undefined }> {
-    const { runId, state, hostGitDir, signal } = request;
+    const { runId, state, hostGitDir, signal, start } = request;
     // Before anything is awaited: what is opened must not expire meanwhile.
     const preparing = this.#byRun.get(runId);
     this.#byRun.delete(runId);
@@ -63,7 +63,7 @@ export class PreparedAttempts {
     const { attempt, workspace, stop } = found;
     if (signal.aborted) stop.abort(signal.reason);
     signal.addEventListener('abort', () => stop.abort(signal.reason), { once: true });
-    const inputs = Object.freeze({ ...attempt.inputs, state, hostGitDir, startedAt: new Date().toISOString() });
+    const inputs = Object.freeze({ ...attempt.inputs, state, hostGitDir, start, startedAt: new Date().toISOString() });
     return { attempt: { ...attempt, inputs, signal }, prepared: workspace };
   }
 

@@ -4,6 +4,7 @@ import type { LockedTests } from '../../core/review/tests-first.ts';
 import { toHaloError } from '../../core/failure/errors.ts';
 import type { AttemptRef } from '../../core/journal/event-parts.ts';
 import type { JournalEntry } from '../../core/journal/events.ts';
+import { describeStart } from '../../core/journal/start-facts.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import { writeNote } from '../../git/commit/notes.ts';
 import { haloVersion } from '../../lib/version.ts';
@@ -24,6 +25,7 @@ export async function recordProof(
 ): Promise<void> {
   const { story, prd } = inputs;
   const { startedFrom, startedAt, usage, approval } = origin;
+  const said = describeStart(inputs.start ?? {}).flatMap(({ phrase, internal }) => (internal ? [] : [phrase]));
   const [first, ...others] = results;
   const [tests, gates] = locked && first ? [testsOf(locked, first), others] : [undefined, results];
   const id = await worker.engine.imageId(config.image);
@@ -38,6 +40,7 @@ export async function recordProof(
     prd: { hash: prd.hash, specHash: prd.specHash },
     image: { name: config.image, id: id ?? '' },
     agent: { name: config.agent, ...(config.model.api !== undefined ? { model: config.model.name } : {}) },
+    ...(said.length > 0 && { start: said }),
     setup: [...config.setup],
     env: { ...config.env },
     allow: [...config.network.allow],

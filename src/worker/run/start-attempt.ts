@@ -19,7 +19,7 @@ import type { RunInputs } from './read-run.ts';
 import { recoverLanded, wasBegun } from './recover-landed.ts';
 import { defined } from '../../lib/guards.ts';
 
-type StartedAttempt = Pick<AttemptRequest, 'state' | 'story' | 'number' | 'epoch' | 'base'>;
+type StartedAttempt = Pick<AttemptRequest, 'state' | 'story' | 'number' | 'epoch' | 'base' | 'start'>;
 
 /** `taken`: the story was in progress; its last worker may be dead. */
 type Start =
@@ -82,7 +82,7 @@ export async function startAttempt(
       case 'start': {
         const { attempt: number, epoch, base } = decision.entry;
         const taken = isInProgress(planned.story.progress);
-        const started = { state, story, number, epoch, base };
+        const started = { state, story, number, epoch, base, start: startFactsOf(decision.entry) };
         return { entries: [decision.entry], result: { kind: 'started', started, taken } };
       }
     }

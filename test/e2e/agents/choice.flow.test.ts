@@ -70,6 +70,15 @@ describe('a run whose stories choose', skipFor(belowFull()), () => {
       'Halo-Agent: claude claude-haiku-5-5',
       'Halo-Agent: codex gpt-5.4',
     ]);
+    const proofs = [2, 1, 0].map((back) => {
+      const note = repository.git('notes', '--ref=halo', 'show', `halo/${state.runId}~${back}`);
+      return (JSON.parse(note) as { start?: string[] }).start;
+    });
+    expect(proofs).toEqual([
+      undefined,
+      ['with claude, claude-haiku-5-5, effort low (its fields in the PRD)'],
+      ['with gemini (route 1)'],
+    ]);
     const costs = events.flatMap((event) => (event.type === 'model.used' ? [[event.model, event.usage.costUsd]] : []));
     for (const [, cost] of costs) expect(cost).toBeGreaterThan(0);
   });
