@@ -1,13 +1,10 @@
 import { addUsage } from '../agent.ts';
-import { NOTED_FILES, type NotedFiles } from '../noted-files.ts';
 import { foldPulls } from '../pulls/pull-state.ts';
-import { agentReviewOf } from '../review/agent-review.ts';
-import { joinRestored } from '../review/restored-paths.ts';
-import { findStoryFindings } from '../review/story-findings.ts';
+import { findStoryFindings, FINDINGS, isNoted, withNoted, withoutNoted } from '../review/story-findings.ts';
 import { lockedTestsOf } from '../review/tests-first.ts';
 import { createState } from '../run/initial-state.ts';
 import { changeNeed } from '../run/run-dependencies.ts';
-import { FINDINGS, omit, type NotedCommit, type RunState, type StoryState } from '../run/state.ts';
+import { omit, type NotedCommit, type RunState, type StoryState } from '../run/state.ts';
 import { applyControlEvent, markCancelled, reopenRun } from './control-events.ts';
 import { countedUsage, isMeteredAfter } from './counted-usage.ts';
 import { msBetween } from '../text/format-elapsed.ts';
@@ -15,7 +12,6 @@ import { withMessage, withShown } from '../run/messages.ts';
 import type { Verdict } from '../run/progress.ts';
 import { JOURNAL_VERSION, type HeldCommit } from './event-parts.ts';
 import type { JournalEntry, JournalEvent } from './events.ts';
-import type { Phase } from './phase.ts';
 import {
   afterEnd,
   afterStart,
@@ -104,16 +100,18 @@ function foldEvent(state: RunState | undefined, event: JournalEvent): RunState |
       };
     case 'phase.started':
       return withStory(next, event.story, (story) => ({
-        ...omit(startPhase(story, event.phase), 'takesMessages'),
+        ...withoutNoted(
+          omit(story, 'takesMessages', ...(event.phase === 'tests' ? ['keptTests' as const] : [])),
+          event.phase,
+        ),
         phase: event.phase,
         phaseAt: event.at,
       }));
     case 'services.awaited':
       return withStory(next, event.story, (story) => ({ ...story, awaits: event.services }));
     case 'services.ready':
-      return withStory(next, event.story, (story) => ({ ...omit(story, 'awaits'), services: event.services }));
     case 'service.failed':
-      return withStory(next, event.story, (story) => omit(story, 'awaits'));
+      return withStory(next, event.story, (story) => omit(withNoted(story, event), 'awaits'));
     case 'model.paused':
     case 'key.paused':
       return pauseModel(next, event);
@@ -140,39 +138,10 @@ function foldEvent(state: RunState | undefined, event: JournalEvent): RunState |
       };
       return event.commit === undefined ? ended : noteCommit(ended, event.story);
     }
-    case 'tests.compared': {
-      const { before, after, removed, skipped, emptied, unread } = event;
-      const tests = { before, after, removed, skipped, emptied, ...(unread !== undefined && { unread }) };
-      return withStory(next, event.story, (story) => ({ ...story, tests }));
-    }
     case 'tests.locked': {
       const { base, commit, from: attempt = event.attempt } = event;
-      const locked = lockedTestsOf(event);
-      const keptTests = { ...locked, base, commit, attempt };
-      return withStory(next, event.story, (story) => ({ ...story, locked, keptTests }));
-    }
-    case 'tests.judged': {
-      const { step, why } = event;
-      if (why === undefined) return next;
-      return withStory(next, event.story, ({ testProblems = [], ...story }) => ({
-        ...story,
-        testProblems: [...testProblems, { step, why }],
-      }));
-    }
-    case 'tree.restored':
-      return withStory(next, event.story, (story) => ({ ...story, restored: joinRestored(story.restored, event) }));
-    case 'review.ended':
-      return withStory(next, event.story, (story) => ({ ...story, reviewed: agentReviewOf(event) }));
-    case 'hidden.added':
-      return withStory(next, event.story, (story) => ({ ...story, hidden: event.hidden }));
-    case 'files.noted':
-      return withStory(next, event.story, (story) => ({ ...story, ...noted(event) }));
-    case 'secrets.suspected': {
-      const { suspects } = event;
-      return withStory(next, event.story, (story) => ({
-        ...story,
-        suspects: [...(story.suspects ?? []), ...suspects],
-      }));
+      const keptTests = { ...lockedTestsOf(event), base, commit, attempt };
+      return withStory(next, event.story, (story) => ({ ...withNoted(story, event), keptTests }));
     }
     case 'setup.ended':
     case 'gate.ended': {
@@ -238,24 +207,10 @@ function foldEvent(state: RunState | undefined, event: JournalEvent): RunState |
     case 'pull.closed':
     case 'pull.requested':
       return { ...next, ...foldPulls(next, event) };
-    case 'model.used':
-    case 'phase.ended':
-    case 'agent.activity':
-    case 'agent.launched':
-    case 'prompt.built':
-    case 'budget.warned':
-    case 'issue.noted':
-    case 'issue.reported':
-    case 'breaker.changed':
-    case 'network.asked':
-    case 'gate.started':
-    case 'story.merged':
-    case 'note.failed':
-    case 'criteria.claimed':
-    case 'refactor.ended':
-    case 'debug.opened':
-    case 'debug.closed':
-      return next;
+    default:
+      return 'attempt' in event && isNoted(event)
+        ? withStory(next, event.story, (story) => withNoted(story, event))
+        : next;
   }
 }
 
@@ -339,34 +294,12 @@ function withoutPhase(story: StoryState): StoryState {
 }
 
 function withoutFindings(story: StoryState): StoryState {
-  return omit(story, 'confirmed', 'restored', 'failedLog', 'failedCommand', 'failedTests', 'testProblems');
-}
-
-/** Each import determines the additions again, and each attempt its tests. */
-function startPhase(story: StoryState, phase: Phase): StoryState {
-  switch (phase) {
-    case 'import':
-      return withoutAdditions(story);
-    case 'prepare':
-      return omit(story, 'locked');
-    case 'tests':
-      return omit(story, 'keptTests');
-    default:
-      return story;
-  }
+  return omit(withoutNoted(story, 'start'), 'confirmed', 'failedLog', 'failedCommand', 'failedTests');
 }
 
 /** A failure names the problem with its tests itself; another story has no failed tests. */
 function withoutOtherTests(story: StoryState, verdict: Verdict): StoryState {
   return verdict === 'failed' ? omit(story, 'testProblems') : omit(story, 'failedTests');
-}
-
-function withoutAdditions(story: StoryState): StoryState {
-  return omit(story, 'hidden', 'suspects', 'guarded', 'reviewed', ...NOTED_FILES);
-}
-
-function noted(event: NotedFiles): NotedFiles {
-  return Object.fromEntries(NOTED_FILES.filter((key) => event[key] !== undefined).map((key) => [key, event[key]]));
 }
 
 /** The paths for which a commit is held; those with possible secrets have a finding of their own. */

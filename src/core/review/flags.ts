@@ -1,7 +1,7 @@
 import { HaloError, type Unconfirmed } from '../failure/errors.ts';
-import type { NotedCommit, RunState, StoryFindings, StoryState } from '../run/state.ts';
+import type { NotedCommit, RunState, StoryState } from '../run/state.ts';
 import { printableShellWord, safeLine } from '../text/safe-text.ts';
-import { findStoryFindings } from './story-findings.ts';
+import { findStoryFindings, type NotedFacts } from './story-findings.ts';
 
 /** What of a change a person confirms by name before it is approved or lands. */
 export const FLAGS = ['secret', 'hidden', 'tests', 'protected', 'binary'] as const;
@@ -16,7 +16,7 @@ export interface Confirmation {
 }
 
 /** The change of a story: one of its commits, or that of its last attempt. */
-export type Change = StoryFindings & { id: string };
+export type Change = NotedFacts & { id: string };
 
 /** What of changes a person has to confirm, a sentence each. Safe to print. */
 export function listFlags(changes: readonly Change[]): { flag: Flag; text: string }[] {

@@ -5,19 +5,15 @@ import type { FailureCause, FailureClass, FailureTally, LimitKey, RetryRule } fr
 import { HaloError } from '../failure/errors.ts';
 import type { ModelUse, StoryModel } from '../failure/model-use.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
-import type { HeldCommit, ReadyService } from '../journal/event-parts.ts';
+import type { HeldCommit } from '../journal/event-parts.ts';
 import type { Submission } from '../journal/run-created.ts';
 import type { Phase } from '../journal/phase.ts';
 import type { StartFacts } from '../journal/start-facts.ts';
-import type { NotedFiles } from '../noted-files.ts';
-import type { AgentReview } from '../review/agent-review.ts';
-import type { KeptTests, LockedTests, TestProblem } from '../review/tests-first.ts';
-import type { Restored } from '../review/restored-paths.ts';
+import type { NotedFacts } from '../review/story-findings.ts';
+import type { KeptTests } from '../review/tests-first.ts';
 import type { FailedTests } from '../test-report/failed-tests.ts';
-import type { TestChanges } from '../test-report/test-report.ts';
 import type { PullState } from '../pulls/pull-state.ts';
 import { msBetween } from '../text/format-elapsed.ts';
-import type { HiddenPlaces } from '../text/hidden-places.ts';
 import { closeSentence } from '../text/did-you-mean.ts';
 import type { StoryMessages } from './messages.ts';
 import { askOf, isIn, type StoryProgress } from './progress.ts';
@@ -102,8 +98,8 @@ interface RunFailures {
   breaker?: string;
 }
 
-/** Its facts of a start are those of the latest attempt. */
-export interface StoryState extends StoryFailures, StoryReplies, StoryMessages, StoryModel, NotedFiles, StartFacts {
+/** What is noted of an attempt, and its start, are those of the latest one. */
+export interface StoryState extends StoryFailures, StoryReplies, StoryMessages, StoryModel, NotedFacts, StartFacts {
   id: string;
   key: string;
   title: string;
@@ -126,8 +122,6 @@ export interface StoryState extends StoryFailures, StoryReplies, StoryMessages, 
   attemptAt?: string;
   /** The services for which its command waits now. */
   awaits?: string[];
-  /** The services of its latest command that had any, and how long each took to be ready, in ms. */
-  services?: ReadyService[];
   /** How the last attempt ended. */
   stopReason?: StopReason;
   summary?: string;
@@ -138,24 +132,8 @@ export interface StoryState extends StoryFailures, StoryReplies, StoryMessages, 
   approved?: Approval;
   /** A person has approved exactly this commit, and so confirmed what it is flagged for. */
   confirmed?: true;
-  /** The tests that were written first, and locked, in the last attempt that had any. */
-  locked?: LockedTests;
   /** The tests that the next attempt uses, if it builds on the same commit. */
   keptTests?: KeptTests;
-  /** What is wrong with the tests that the last attempt wrote first, if that did not end it. */
-  testProblems?: TestProblem[];
-  /** The review of the last attempt that had one, by another agent. */
-  reviewed?: AgentReview;
-  /** Test changes of the last attempt that ran its gates, compared with its base. */
-  tests?: TestChanges;
-  /** Changes that setup or gates of the last attempt made to the tree and halo reverted before a gate. */
-  restored?: Restored;
-  /** Hidden characters that the last attempt added to text files. */
-  hidden?: HiddenPlaces;
-  /** Files to which the last attempt added possible secrets. */
-  suspects?: { path: string; names: string[] }[];
-  /** Protected paths that the last attempt changed, which a person was asked about. */
-  guarded?: string[];
   /** Path below the attempt of the log of the last failed setup or gate command of the last attempt. */
   failedLog?: string;
   /** That command. */
@@ -168,25 +146,8 @@ export interface StoryState extends StoryFailures, StoryReplies, StoryMessages, 
   endedAt?: string;
 }
 
-/** The fields of a story that say what of its change a person should know before it lands. */
-export const FINDINGS = [
-  'suspects',
-  'hidden',
-  'tests',
-  'guarded',
-  'binary',
-  'large',
-  'ignored',
-  'locks',
-  'testProblems',
-  'locked',
-  'reviewed',
-] as const satisfies readonly (keyof StoryState)[];
-
-export type StoryFindings = Pick<StoryState, (typeof FINDINGS)[number]>;
-
 /** What a person should know of a commit on the branch of a run, whatever became of its story. */
-export interface NotedCommit extends StoryFindings, Pick<StoryState, 'confirmed'> {
+export interface NotedCommit extends NotedFacts, Pick<StoryState, 'confirmed'> {
   /** The id of the story. */
   id: string;
   commit: string;
