@@ -2,9 +2,7 @@ import type { RunView } from '../api/operations/runs.ts';
 import { describeKeyPause } from '../core/failure/model-use.ts';
 import { plainReason } from '../core/failure/plain-reason.ts';
 import { describeStart, type StartFact, type StartFacts } from '../core/journal/start-facts.ts';
-import { isFinding, reviewerName } from '../core/review/agent-review.ts';
-import { describeRestored } from '../core/review/restored-paths.ts';
-import { findStoryFindings, type StoryFinding } from '../core/review/story-findings.ts';
+import { findStoryFindings, findStoryNotes, type StoryFinding, type StoryNote } from '../core/review/story-findings.ts';
 import { priorityText } from '../core/run/priority.ts';
 import { PROGRESS } from '../core/run/progress.ts';
 import { questionLines } from '../core/run/questions.ts';
@@ -24,12 +22,11 @@ import { whyRunWaits, type WaitingRun } from './waiting.ts';
 export type FactKind =
   | StoryFinding['kind']
   | StartFact['kind']
+  | StoryNote['kind']
   | 'asks'
   | 'base'
   | 'failed'
   | 'option'
-  | 'services'
-  | 'tree'
   | RunFactKind;
 
 type RunFactKind =
@@ -72,18 +69,10 @@ const MAX_PULLS = 20;
 
 /** The facts of a story that a person should know, on every surface. The most important ones come first. */
 export function storyFacts(story: StoryState): Fact[] {
-  const { restored, reviewed, services = [] } = story;
   return [
     ...baseRow(story),
     ...findStoryFindings(story).flatMap(({ kind, text }) => warning(kind, text)),
-    ...(restored === undefined
-      ? []
-      : warning(
-          'tree',
-          `changes of setup or earlier gates were reverted before a gate: ${describeRestored(restored)}`,
-        )),
-    ...(reviewed === undefined || isFinding(reviewed) ? [] : fact('review', `${reviewerName(reviewed)}: no findings`)),
-    ...fact('services', services.map(({ name, ms }) => `${name} ready after ${formatElapsed(ms)}`).join(', ')),
+    ...findStoryNotes(story).flatMap(({ kind, text, tone }) => (tone === 'warn' ? warning : fact)(kind, text)),
     ...startRows(story),
   ];
 }

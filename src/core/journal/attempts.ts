@@ -2,10 +2,8 @@ import { addUsage, NO_USAGE, type Usage } from '../agent.ts';
 import type { FailureCause } from '../failure/failure.ts';
 import { plainReason } from '../failure/plain-reason.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
-import { agentReviewOf, type AgentReview } from '../review/agent-review.ts';
 import type { CheckedClaim } from '../review/criteria.ts';
-import type { LockedTests } from '../review/tests-first.ts';
-import type { TestChanges } from '../test-report/test-report.ts';
+import { isNoted, withNoted, type NotedFacts } from '../review/story-findings.ts';
 import { omit } from '../run/state.ts';
 import { msBetween } from '../text/format-elapsed.ts';
 import { countedUsage, isMeteredAfter, isNothing } from './counted-usage.ts';
@@ -90,7 +88,7 @@ export interface AttemptReply {
  * stays one attempt: its time and its usage are those of all its starts, everything else is that of the latest one. An
  * attempt whose commit was approved continues with its gates.
  */
-export interface AttemptRecord extends AttemptRef, StartFacts {
+export interface AttemptRecord extends AttemptRef, StartFacts, NotedFacts {
   /** When it was first started. ISO 8601 */
   startedAt: string;
   base: string;
@@ -108,9 +106,6 @@ export interface AttemptRecord extends AttemptRef, StartFacts {
   claims: readonly CheckedClaim[];
   /** Whether the gates reported their tests; absent if unknown. */
   reported?: boolean;
-  tests?: TestChanges;
-  locked?: LockedTests;
-  reviewed?: AgentReview;
   /** Locked tests did not run and pass, whatever their command exited with. */
   unproven?: true;
   /** The commit onto which it was merged last. */
@@ -240,20 +235,10 @@ function afterFact(known: AttemptRecord, event: AttemptEvent): AttemptRecord {
       const { agent, model } = event;
       return { ...known, agent: { agent, ...(model !== undefined && { model }) } };
     }
-    case 'tests.compared': {
-      const { before, after, removed, skipped, emptied, unread } = event;
-      return {
-        ...known,
-        tests: { before, after, removed, skipped, emptied, ...(unread !== undefined && { unread }) },
-        reported: after > 0,
-      };
-    }
-    case 'tests.locked':
-      return { ...known, locked: event };
+    case 'tests.compared':
+      return { ...withNoted(known, event), reported: event.after > 0 };
     case 'tests.judged':
-      return event.step === 'green' ? { ...known, unproven: true } : known;
-    case 'review.ended':
-      return { ...known, reviewed: agentReviewOf(event) };
+      return { ...withNoted(known, event), ...(event.step === 'green' && { unproven: true }) };
     case 'criteria.claimed':
       return { ...known, claims: event.criteria, reported: event.reported };
     case 'story.ended':
@@ -273,7 +258,7 @@ function afterFact(known: AttemptRecord, event: AttemptEvent): AttemptRecord {
       return stop(known, { at: event.at, verdict: 'interrupted', reason: 'INTERRUPTED', summary });
     }
     default:
-      return known;
+      return isNoted(event) ? withNoted(known, event) : known;
   }
 }
 
