@@ -6,7 +6,7 @@ import { safeLine } from '../../core/text/safe-text.ts';
 import { EmptyState } from '../page/page-parts.tsx';
 import { formatClock } from '../page/clock-time.tsx';
 import type { AttemptRecord } from '../../core/journal/attempts.ts';
-import type { Phase } from '../../core/journal/phase.ts';
+import { PHASES } from '../../core/journal/phase.ts';
 import { findGaps } from '../../view/attempt-gaps.ts';
 import { attemptWords } from '../../view/attempt-words.ts';
 
@@ -98,7 +98,7 @@ export function Waterfall({ runId, stories, attempts, now, isOpen }: WaterfallPr
                   <a
                     key={`${phase} ${start}`}
                     class={`bar ${PHASES[phase].color}${failed === true ? ' failed' : ''}`}
-                    href={`${storyAddress(runId, each.story, each.attempt)}/${PHASES[phase].tab}`}
+                    href={`${storyAddress(runId, each.story, each.attempt)}/${'commands' in PHASES[phase] ? 'log' : 'agent'}`}
                     title={`${phase} ${formatElapsed(to - start)}${failed === true ? ', failed' : ''}: open its log`}
                     // The page of the attempt has the same links.
                     tabIndex={-1}
@@ -124,21 +124,6 @@ export function Waterfall({ runId, stories, attempts, now, isOpen }: WaterfallPr
     </div>
   );
 }
-
-/** The color of a phase, which those have in common that are steps of halo or of tests, and the tab with its output. */
-const PHASES: Record<Phase, { color: string; tab: 'agent' | 'log' }> = {
-  prepare: { color: 'own', tab: 'agent' },
-  setup: { color: 'setup', tab: 'log' },
-  tests: { color: 'tests', tab: 'agent' },
-  red: { color: 'tests', tab: 'agent' },
-  agent: { color: 'agent', tab: 'agent' },
-  export: { color: 'own', tab: 'agent' },
-  import: { color: 'own', tab: 'agent' },
-  gates: { color: 'gates', tab: 'log' },
-  refactor: { color: 'refactor', tab: 'agent' },
-  review: { color: 'review', tab: 'agent' },
-  land: { color: 'land', tab: 'agent' },
-};
 
 function attemptBefore(attempts: readonly AttemptRecord[], { story, attempt }: AttemptRecord) {
   return attempts.find((each) => each.story === story && each.attempt === attempt - 1);

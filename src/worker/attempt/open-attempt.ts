@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { AgentAdapter, AgentIntent, AgentLaunch, LiveSession } from '../../agents/adapter.ts';
 import { agentAdapter } from '../../agents/registry.ts';
 import type { Config } from '../../config/config.ts';
+import type { AgentTask } from '../../core/journal/phase.ts';
 import type { StartFacts } from '../../core/journal/start-facts.ts';
 import type { Prd, Story } from '../../core/prd/prd.ts';
 import { resolveTestsFirst } from '../../core/prd/tests-first-field.ts';
@@ -33,7 +34,7 @@ export interface Attempt extends SandboxContext {
   readonly inputs: AttemptInputs;
   readonly agent: AttemptAgent;
   /** The agent writes only the tests of the story, refactors an implementation that passes them, or reviews the change. */
-  readonly task?: 'tests' | 'refactor' | 'review';
+  readonly task?: AgentTask;
   /** The tests that the agent may not change. */
   readonly locked?: LockedTests | undefined;
   /** The work of an earlier attempt with which this one continues. */

@@ -8,7 +8,7 @@ import { configOfStart } from '../../../config/choice/choose-agent.ts';
 import type { Config, Host } from '../../../config/config.ts';
 import { HaloError } from '../../../core/failure/errors.ts';
 import type { JournalEvent } from '../../../core/journal/events.ts';
-import type { Phase } from '../../../core/journal/phase.ts';
+import { AGENT_TASKS, type Phase } from '../../../core/journal/phase.ts';
 import { foldRun } from '../../../core/journal/fold-run.ts';
 import { transcribe } from '../../../core/transcript/transcript.ts';
 import type { AttemptLocation } from '../../../store/run-layout.ts';
@@ -114,7 +114,7 @@ async function fetchCassettes(store: ArtifactStore, recorded: RecordedPhases, fo
   const source = mode === 'replay' ? cassettes : undefined;
   const ofStory = source && storyCassettePath(source, location.storyKey);
   await createFolders(folder);
-  for (const task of ['tests', 'refactor', 'review'] as const) {
+  for (const task of AGENT_TASKS) {
     if (!phases.includes(task)) continue;
     const from = source && taskCassettePath(source, location.storyKey, task);
     const to = taskCassettePath(folder, location.storyKey, task);

@@ -5,6 +5,7 @@ import type { RunState } from '../../../core/run/state.ts';
 import { defined } from '../../../lib/guards.ts';
 import type { ArtifactStore } from '../../../store/artifact-store.ts';
 import type { AttemptLocation } from '../../../store/run-layout.ts';
+import { AGENT_FOLDERS } from '../../../core/journal/phase.ts';
 import type { CheckName } from '../../../worker/attempt/attempt-identity.ts';
 import { SILENT_JOURNAL } from '../../../worker/attempt/attempt-journal.ts';
 import { Measurements, passed, toOutcome, type AttemptOutcome } from '../../../worker/attempt/attempt-outcome.ts';
@@ -59,10 +60,7 @@ export async function replayStory(worker: WorkerContext, request: ReplayRequest)
   const [before, now, ...divergences] = await Promise.all([
     originals.readArtifact(location, 'diff.patch'),
     worker.store.readArtifact(location, 'diff.patch'),
-    worker.store.readArtifact(location, 'tests/divergence.txt'),
-    worker.store.readArtifact(location, 'divergence.txt'),
-    worker.store.readArtifact(location, 'refactor/divergence.txt'),
-    worker.store.readArtifact(location, 'review/divergence.txt'),
+    ...AGENT_FOLDERS.map((folder) => worker.store.readArtifact(location, `${folder}divergence.txt`)),
   ]);
   const divergence = divergences.find((each) => each !== undefined)?.trim();
   return {
