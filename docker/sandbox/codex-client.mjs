@@ -1,10 +1,10 @@
 // codex-client CODEX SCHEMA
 //
-// Runs one turn of CODEX, the program of Codex, by its app server. Reads lines {"id": "…", "text": "…"} from stdin: the first
-// is the prompt, and each further one a message, which is added to the running turn. Prints the lines of
-// `codex exec --json`, and {"type":"message.received","id":"…"} for a message that the model gets. SCHEMA is the file with
-// the schema of the answer. Exits 0 once the turn has been completed, 1 after an error, and with the exit code of a Codex
-// that ends before.
+// Runs CODEX, the program of Codex, by its app server. Reads lines {"id": "…", "text": "…"} from stdin: the first is the
+// prompt, and each further one a message, which becomes part of the running turn, or else a turn of its own. Prints the
+// lines of `codex exec --json`, and {"type":"message.received","id":"…"} for a message that the model gets. SCHEMA is the file
+// with the schema of the answer. Exits 0 once stdin has ended and all turns are completed, 1 after an error, and with the
+// exit code of a Codex that ends before.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -61,11 +61,16 @@ const READERS = {
   error({ error: { message, additionalDetails } }) {
     print({ type: 'error', message: additionalDetails ? `${message} (${additionalDetails})` : message });
   },
-  'turn/completed'({ turn: { status, error } }) {
-    const isDone = status === 'completed';
-    if (isDone) print({ type: 'turn.completed', usage });
-    else print({ type: 'turn.failed', error: { message: error?.message ?? `the turn was ${status}` } });
-    exit(isDone ? 0 : 1);
+  'turn/completed'({ turn: { id, status, error } }) {
+    completed.add(id);
+    if (status === 'completed') {
+      print({ type: 'turn.completed', usage });
+      for (const line of refused.splice(0)) take(line);
+      endIfDone();
+    } else {
+      print({ type: 'turn.failed', error: { message: error?.message ?? `the turn was ${status}` } });
+      exit(1);
+    }
   },
 };
 
@@ -81,56 +86,78 @@ codex.stdin.on('error', () => undefined);
 codex.on('close', (code) => exit(code || 1));
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => exit(143));
 
-/** Requests: the id of each to the functions of its promise. */
+/** Requests without an answer: the id of each to what reads it. */
 const asked = new Map();
+let lastId = 0;
 let threadId;
 let usage = {};
+/** Ids of turns. */
+const begun = new Set();
+const completed = new Set();
+/** Messages that the running turn did not take. */
+const refused = [];
+let isEnded = false;
 
 createInterface({ input: codex.stdout }).on('line', (line) => {
   // Anything else was not printed by Codex.
   if (line.startsWith('{')) receive(JSON.parse(line));
 });
 const given = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
-try {
-  await work();
-} catch (error) {
-  print({ type: 'error', message: error.message });
-  await exit(1);
-}
+await begin();
+for await (const line of given) take(line);
+isEnded = true;
+endIfDone();
 
 /**
- * One thread with one turn; its end ends the program. The thread has the folder, sandbox and approvals of the process and its
- * configuration: one that is given them here trusts the folder, and loads servers and hooks of the repository.
+ * Starts a thread, with the folder, sandbox and approvals of the process and its configuration: one that is given them here
+ * trusts the folder, and loads servers and hooks of the repository.
  */
-async function work() {
+async function begin() {
   await ask('initialize', {
     clientInfo: { name: 'halo', title: 'halo', version: '1' },
     capabilities: { experimentalApi: false, requestAttestation: false, optOutNotificationMethods: PARTS },
   });
   send({ method: 'initialized' });
-  const { thread } = await ask('thread/start', {});
-  threadId = thread.id;
+  ({
+    thread: { id: threadId },
+  } = await ask('thread/start', {}));
   print({ type: 'thread.started', thread_id: threadId });
-  const { value: prompt } = await given.next();
-  const { turn } = await ask('turn/start', { threadId, input: inputOf(prompt), outputSchema });
-  for await (const line of given) {
-    const { id } = JSON.parse(line);
-    const message = { threadId, expectedTurnId: turn.id, clientUserMessageId: id, input: inputOf(line) };
-    // Codex refuses it if the turn has just ended.
-    await ask('turn/steer', message).catch(() => undefined);
-  }
 }
 
-function inputOf(line) {
-  return [{ type: 'text', text: JSON.parse(line).text }];
+/** Gives Codex the prompt or a message: to the running turn, if there is one. */
+function take(line) {
+  const { id, text } = JSON.parse(line);
+  const params = { threadId, clientUserMessageId: id, input: [{ type: 'text', text }], outputSchema };
+  request('turn/start', params, ({ result, error }) => {
+    if (error === undefined) begun.add(result.turn.id);
+    else if (isBusy()) refused.push(line);
+    else fail(error);
+  });
+}
+
+function isBusy() {
+  return asked.size > 0 || [...begun].some((id) => !completed.has(id));
+}
+
+function endIfDone() {
+  if (isEnded && !isBusy()) exit(0);
+}
+
+function fail({ message }) {
+  print({ type: 'error', message });
+  return exit(1);
 }
 
 function ask(method, params) {
-  return new Promise((resolve, reject) => {
-    const id = asked.size + 1;
-    asked.set(id, { resolve, reject });
-    send({ id, method, params });
-  });
+  return new Promise((resolve) =>
+    request(method, params, ({ result, error }) => (error === undefined ? resolve(result) : fail(error))),
+  );
+}
+
+function request(method, params, read) {
+  const id = ++lastId;
+  asked.set(id, read);
+  send({ id, method, params });
 }
 
 function send(message) {
@@ -139,9 +166,9 @@ function send(message) {
 
 function receive({ id, method, params, result, error }) {
   if (method === undefined) {
-    const { resolve, reject } = asked.get(id) ?? {};
-    if (error === undefined) resolve?.(result);
-    else reject?.(new Error(error.message));
+    const read = asked.get(id);
+    asked.delete(id);
+    read?.({ result, error });
   } else if (id !== undefined) {
     send({ id, error: { code: UNKNOWN_METHOD, message: 'halo grants no further rights' } });
   } else if (params.threadId === threadId && threadId !== undefined) {

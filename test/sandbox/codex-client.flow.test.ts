@@ -61,23 +61,35 @@ describe('the client of the app server of Codex', () => {
   });
 
   it('adds a message to the turn, and prints its id once the model gets it', async () => {
-    const done = await runCodexClient({ waits: true }, { messages: [{ id: 'm-1', text: 'Use euro.' }] });
-    expect(paramsOf(done, 'turn/steer')).toEqual([
-      {
-        threadId: 'thread-1',
-        expectedTurnId: 'turn-1',
-        clientUserMessageId: 'm-1',
-        input: [{ type: 'text', text: 'Use euro.' }],
-      },
+    const done = await runCodexClient({ waits: 1 }, { messages: [{ id: 'm-1', text: 'Use euro.' }] });
+    expect(paramsOf(done, 'turn/start')[1]).toEqual({
+      threadId: 'thread-1',
+      clientUserMessageId: 'm-1',
+      input: [{ type: 'text', text: 'Use euro.' }],
+      outputSchema: SCHEMA,
+    });
+    expect(done.lines.filter(({ type }) => /^(?:turn|message)/.test(type)).map(({ type }) => type)).toEqual([
+      ...['turn.started', 'message.received', 'turn.completed'],
     ]);
     expect(done.lines).toContainEqual({ type: 'message.received', id: 'm-1' });
     expect(done.code).toBe(0);
   });
 
-  it('does not report a message that comes after the end of the turn', async () => {
-    const done = await runCodexClient({ waits: true, refuses: true }, { messages: [{ id: 'm-1', text: 'Use euro.' }] });
-    expect(done.lines.map(({ type }) => type)).not.toContain('message.received');
+  it.each([
+    ['comes after the end of the turn', {}, { afterwards: [{ id: 'm-1', text: 'Use euro.' }] }],
+    ['the running turn refuses', { refuses: ['m-1'] }, { messages: [{ id: 'm-1', text: 'Use euro.' }] }],
+  ])('gives a message that %s a turn of its own', async (_how, scenario, given) => {
+    const done = await runCodexClient(scenario, given);
+    expect(done.lines.filter(({ type }) => /^(?:turn|message)/.test(type)).map(({ type }) => type)).toEqual([
+      ...['turn.started', 'turn.completed', 'turn.started', 'message.received', 'turn.completed'],
+    ]);
     expect(done.code).toBe(0);
+  });
+
+  it.each(['thread/start', 'turn/start'])('reports that Codex refuses %s', async (fails) => {
+    const done = await runCodexClient({ fails });
+    expect(done.lines.at(-1)).toEqual({ type: 'error', message: 'it does not work' });
+    expect(done.code).toBe(1);
   });
 
   it.each([

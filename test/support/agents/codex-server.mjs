@@ -4,17 +4,18 @@ import { createInterface } from 'node:readline';
 
 const scenario = JSON.parse(process.env.CODEX_SCENARIO ?? '{}');
 const THREAD = 'thread-1';
-const TURN = 'turn-1';
 const print = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
-const notify = (method, params) => print({ method, params: { threadId: THREAD, turnId: TURN, ...params } });
+const notify = (method, params) => print({ method, params: { threadId: THREAD, ...params } });
 const complete = (item) => notify('item/completed', { item });
 const seen = [];
+const refusals = [...(scenario.refuses ?? [])];
+let turns = 0;
+let isRunning = false;
+let toWait = scenario.waits ?? 0;
 
 const ANSWERS = {
   initialize: () => ({}),
   'thread/start': () => ({ thread: { id: THREAD } }),
-  'turn/start': () => ({ turn: { id: TURN } }),
-  'turn/steer': () => (scenario.refuses ? undefined : { turnId: TURN }),
 };
 
 for await (const line of createInterface({ input: process.stdin })) {
@@ -23,30 +24,41 @@ for await (const line of createInterface({ input: process.stdin })) {
   const { id, method, params } = message;
   if (method === undefined) end();
   if (id === undefined || method === undefined) continue;
-  const result = ANSWERS[method]?.();
-  print(result === undefined ? { id, error: { code: -32600, message: 'no active turn to steer' } } : { id, result });
   if (method === scenario.fails) print({ id, error: { code: -32600, message: 'it does not work' } });
-  if (method === 'turn/start') begin(params);
-  if (method === 'turn/steer') {
-    const { clientUserMessageId: clientId, input: content } = params;
-    if (!scenario.refuses) complete({ type: 'userMessage', clientId, content });
-    end();
-  }
+  else if (method === 'turn/start') take(id, params);
+  else print({ id, result: ANSWERS[method]?.() });
 }
 
-function begin({ input: content }) {
-  notify('turn/started');
-  complete({ type: 'userMessage', clientId: null, content });
+/** A turn ends once it has as many messages as it waits for. */
+function take(id, { clientUserMessageId: clientId = null, input: content }) {
+  if (refusals[0] === clientId) {
+    refusals.shift();
+    print({ id, error: { code: -32600, message: 'the turn takes no input' } });
+    return end();
+  }
+  const isFirst = !isRunning;
+  if (isFirst) turns += 1;
+  isRunning = true;
+  print({ id, result: { turn: { id: `turn-${turns}` } } });
+  if (isFirst) notify('turn/started');
+  complete({ type: 'userMessage', clientId, content });
+  if (clientId === null) begin();
+  else if (toWait > 0) toWait -= 1;
+  if (toWait === 0 && !scenario.asks && refusals.length === 0) end();
+}
+
+function begin() {
   for (const line of scenario.prints ?? []) process.stdout.write(`${line}\n`);
   for (const [method, params] of scenario.notifies ?? []) notify(method, params);
   if (scenario.exits !== undefined) process.exit(scenario.exits);
   if (scenario.asks) print({ id: 'of-codex', method: scenario.asks, params: { threadId: THREAD } });
-  else if (!scenario.waits) end();
 }
 
 /** Says what it received, and ends the turn. */
 function end() {
+  isRunning = false;
   complete({ type: 'agentMessage', text: JSON.stringify({ argv: process.argv.slice(2), seen }) });
   const { status = 'completed', message } = scenario.end ?? {};
-  notify('turn/completed', { turn: { id: TURN, status, error: message === undefined ? null : { message } } });
+  const error = message === undefined ? null : { message };
+  notify('turn/completed', { turn: { id: `turn-${turns}`, status, error } });
 }

@@ -22,18 +22,34 @@ export interface CodexRun {
 
 export const SCHEMA = { type: 'object' };
 
-/** Runs the client with an app server that does what the scenario says; `program`: another one. */
+interface ClientOptions {
+  /** Sent with the prompt. */
+  messages?: object[];
+  /** One is sent after each turn. */
+  afterwards?: object[];
+  /** Another than the scripted server. */
+  program?: string;
+}
+
+/** Runs the client with an app server that does what the scenario says. */
 export async function runCodexClient(
   scenario: object,
-  { messages = [], program = SERVER }: { messages?: object[]; program?: string } = {},
+  { messages = [], afterwards = [], program = SERVER }: ClientOptions = {},
 ): Promise<CodexRun> {
   const schema = join(tempDir('halo-codex-client'), 'schema.json');
   writeFileSync(schema, JSON.stringify(SCHEMA));
   const env = { PATH: process.env.PATH, CODEX_SCENARIO: JSON.stringify(scenario) };
   const child = spawn(process.execPath, [CLIENT, program, schema], { env });
   const ended = new Promise<number | null>((resolve) => child.on('exit', resolve));
-  for (const message of [{ text: 'Implement it.\nAll of it.' }, ...messages])
-    child.stdin.write(`${JSON.stringify(message)}\n`);
+  const [now, later] = [[{ text: 'Implement it.\nAll of it.' }, ...messages], [...afterwards]];
+  const write = (lines: object[]) => child.stdin.write(lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  write(now);
+  // As halo does: it keeps stdin open until a turn has been completed.
+  child.stdout.on('data', (data: Buffer) => {
+    if (!data.includes('"turn.completed"')) return;
+    if (later.length > 0) write([later.shift()!]);
+    else child.stdin.end();
+  });
   const stdout = await text(child.stdout);
   const lines = stdout
     .split('\n')
