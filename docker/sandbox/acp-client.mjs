@@ -1,9 +1,14 @@
-// acp-client COMMAND
+// acp-client [--live] COMMAND
 //
 // Runs COMMAND, an agent of the Agent Client Protocol, for one prompt, which is read from stdin. Prints a JSON line for
 // each update of the session, and at the end one of type "ended" or "error". Exits 0 once the agent has ended its turn,
 // 1 after an error, and with the exit code of an agent that fails before.
+//
+// With --live, stdin has lines {"id": "…", "text": "…"}: the prompt, and then messages to the agent that works. Further lines
+// of output: "listens" says whether they reach it in its turn or after; "received", that it has one; "idle", that nothing is
+// left to do until the next message. It exits after the end of stdin.
 import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
 import { Readable, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { client, methods, ndJsonStream, PROTOCOL_VERSION } from '@agentclientprotocol/sdk';
@@ -23,9 +28,13 @@ const SETTINGS = {
   claudeCode: { options: { settingSources: ['user'], strictMcpConfig: true, promptSuggestions: false } },
 };
 
-const [command] = process.argv.slice(2);
+/** By the name that they give themselves: agents that read a second prompt in the running turn. Others would stop it. */
+const READ_IN_TURN = /^(?:OpenCode|Kilo)$/i;
+
+const isLive = process.argv[2] === '--live';
+const command = process.argv[isLive ? 3 : 2];
 const { HALO_MODEL: model } = process.env;
-const prompt = await text(process.stdin);
+const given = isLive ? readLines() : [{ text: await text(process.stdin) }];
 /** What agents say before is about themselves. */
 let isPrompted = false;
 
@@ -87,6 +96,7 @@ async function work(context) {
     protocolVersion,
     agentInfo,
     authMethods = [],
+    _meta: meta,
   } = await context.request(ask.initialize, {
     protocolVersion: PROTOCOL_VERSION,
     clientInfo: { name: 'halo', version: '1' },
@@ -112,7 +122,67 @@ async function work(context) {
     await context.request(ask.session.setConfigOption, { sessionId, configId: choice.id, value: model });
   await new Promise(setImmediate);
   isPrompted = true;
-  return context.request(ask.session.prompt, { sessionId, prompt: [{ type: 'text', text: prompt }] });
+  const inTurn = meta?.steering?.supported ? 'steer' : READ_IN_TURN.test(agentInfo?.name) ? 'prompt' : undefined;
+  if (isLive) print({ type: 'listens', when: inTurn === undefined ? 'after' : 'turn' });
+  return converse(context, sessionId, inTurn);
+}
+
+/**
+ * Gives the agent all that is given. `inTurn`: how a message reaches a running turn; undefined: not at all, so it waits for
+ * the end of the turn. Resolves with the end of the last turn, or of one that does not end well.
+ */
+function converse(context, sessionId, inTurn) {
+  return new Promise((resolve, reject) => {
+    const waiting = [];
+    let running = 0;
+    let last;
+    let isEnded = false;
+    const prompt = ({ id, text: said }) => {
+      running += 1;
+      if (id !== undefined) print({ type: 'received', id });
+      const params = { sessionId, prompt: [{ type: 'text', text: said }] };
+      context.request(methods.agent.session.prompt, params).then((end) => {
+        running -= 1;
+        last = end;
+        if (end.stopReason === 'end_turn') settle();
+        else resolve(end);
+      }, reject);
+    };
+    const settle = () => {
+      if (running > 0) return;
+      if (waiting.length > 0) return prompt(waiting.shift());
+      if (isLive) print({ type: 'idle' });
+      if (isEnded) resolve(last);
+    };
+    const take = async (message) => {
+      if (running === 0 || inTurn === 'prompt') return prompt(message);
+      if (inTurn === 'steer' && (await steer(context, sessionId, message))) return;
+      waiting.push(message);
+      settle();
+    };
+    const takeAll = async () => {
+      for await (const message of given) await take(message);
+      isEnded = true;
+      if (running === 0) resolve(last);
+    };
+    takeAll().catch(reject);
+  });
+}
+
+/** Whether the running turn takes the message, by an extension of the protocol. */
+async function steer(context, sessionId, { id, text: said }) {
+  const params = {
+    sessionId,
+    prompt: [{ type: 'text', text: said }],
+    _meta: { steering: { idleBehavior: 'promptRequired' } },
+  };
+  const { outcome } = await context.request('_session/steering', params).catch(() => ({}));
+  if (outcome === 'injected') print({ type: 'received', id });
+  return outcome === 'injected';
+}
+
+async function* readLines() {
+  for await (const line of createInterface({ input: process.stdin })) yield JSON.parse(line);
 }
 
 function print(line) {

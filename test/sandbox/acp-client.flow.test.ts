@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { paramsOf, run, runCommand } from '../support/agents/run-acp-client.ts';
+import { paramsOf, run, runCommand, runLive } from '../support/agents/run-acp-client.ts';
 
 const ENDED = { type: 'ended', stopReason: 'end_turn' };
 
@@ -136,6 +136,52 @@ describe('the client of the Agent Client Protocol', () => {
     expect(rawOutput.length).toBeLessThan(17_000);
     expect(rawOutput).toContain('\n…\n');
     expect(_meta).toEqual({ terminal_exit: { exit_code: 3 } });
+  });
+
+  describe('with messages', () => {
+    const MESSAGE = { id: 'm-1', text: 'Use euro.' };
+    const typesOf = ({ lines }: { lines: { type: string }[] }) =>
+      lines.map(({ type }) => type).filter((type) => type !== 'update');
+
+    it.each([
+      ['steers an agent that offers it', { steers: 'injected', waits: 1 }, 'turn', '_session/steering'],
+      [
+        'sends a second prompt to one that reads it in its turn',
+        { name: 'OpenCode', waits: 1 },
+        'turn',
+        'session/prompt',
+      ],
+    ])('%s', async (_how, scenario, when, method) => {
+      const done = await runLive(scenario, { messages: [MESSAGE] });
+      expect(typesOf(done)).toEqual(['started', 'listens', 'received', 'idle', 'ended']);
+      expect(done.lines).toContainEqual({ type: 'listens', when });
+      expect(done.lines).toContainEqual({ type: 'received', id: 'm-1' });
+      expect(done.received.methods.slice(2)).toEqual(['session/prompt', method]);
+      expect(done.received.seen.at(-1)?.params).toMatchObject({ prompt: [{ type: 'text', text: 'Use euro.' }] });
+      expect(done.code).toBe(0);
+    });
+
+    it.each([
+      ['would stop its turn for a second prompt', {}, 'after', { messages: [MESSAGE] }],
+      ['has ended its turn', { steers: 'injected' }, 'turn', { afterwards: [MESSAGE] }],
+    ])('gives them a turn of their own with an agent that %s', async (_how, scenario, when, given) => {
+      const done = await runLive(scenario, given);
+      expect(done.lines).toContainEqual({ type: 'listens', when });
+      expect(typesOf(done).filter((type) => type !== 'idle')).toEqual(['started', 'listens', 'received', 'ended']);
+      expect(done.received.methods.slice(2)).toEqual(['session/prompt', 'session/prompt']);
+    });
+
+    it('gives a message a turn of its own that a steered agent does not take', async () => {
+      const done = await runLive({ steers: 'promptRequired', waits: 1 }, { messages: [MESSAGE] });
+      expect(done.received.methods.slice(2)).toEqual(['session/prompt', '_session/steering', 'session/prompt']);
+      expect(typesOf(done).filter((type) => type === 'received')).toHaveLength(1);
+    });
+
+    it('ends with a turn that does not end well', async () => {
+      const done = await runLive({ stopReason: 'refusal' }, { messages: [MESSAGE] });
+      expect(done.lines.at(-1)).toEqual({ type: 'ended', stopReason: 'refusal' });
+      expect(typesOf(done)).not.toContain('received');
+    });
   });
 
   it('is tested with the version of its library that the image has', () => {

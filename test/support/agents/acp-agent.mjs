@@ -8,14 +8,18 @@ const update = (more) => send({ method: 'session/update', params: { sessionId: '
 const say = (text) => update({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } });
 const seen = [];
 let sessions = 0;
-let promptId;
+/** Ids of requests for prompts that have no answer yet. */
+let prompts = [];
+/** How many messages its first turn waits for. */
+let toWait = scenario.waits ?? 0;
 
 const ANSWERS = {
   initialize: () => ({
     protocolVersion: scenario.version ?? 1,
     agentCapabilities: {},
     authMethods: scenario.methods ?? [],
-    agentInfo: { name: 'scripted', version: '1' },
+    agentInfo: { name: scenario.name ?? 'scripted', version: '1' },
+    ...(scenario.steers && { _meta: { steering: { supported: true } } }),
   }),
   authenticate: () => ({}),
   'session/new': () => {
@@ -26,6 +30,7 @@ const ANSWERS = {
   },
   'session/set_mode': () => ({}),
   'session/set_config_option': () => ({ configOptions: [] }),
+  '_session/steering': () => ({ outcome: scenario.steers }),
 };
 
 for await (const line of createInterface({ input: process.stdin })) {
@@ -38,11 +43,13 @@ for await (const line of createInterface({ input: process.stdin })) {
     const answer = ANSWERS[method]?.(message) ?? { error: { code: -32601, message: 'unknown' } };
     if (method === 'session/new') say('about myself');
     send('error' in answer ? { id, ...answer } : { id, result: answer });
+    if (method === '_session/steering' && --toWait <= 0) end();
   }
 }
 
 function prompted({ id }) {
-  promptId = id;
+  prompts.push(id);
+  if (prompts.length > 1) toWait -= 1;
   if (scenario.leaves) spawn('sleep', [String(scenario.leaves)], { stdio: 'inherit' });
   if (scenario.runs)
     update({ sessionUpdate: 'tool_call', toolCallId: 'a', kind: 'execute', title: 'x', ...scenario.runs });
@@ -50,7 +57,7 @@ function prompted({ id }) {
   if (scenario.floods) return void process.stdout.write('x'.repeat(scenario.floods));
   if (scenario.prints) process.stdout.write(scenario.prints);
   if (scenario.says) say(scenario.says);
-  if (scenario.asks === undefined) return end();
+  if (scenario.asks === undefined) return toWait > 0 ? undefined : end();
   send({
     id: 'p1',
     method: 'session/request_permission',
@@ -65,6 +72,13 @@ function prompted({ id }) {
 /** Says what it received, and ends its turn. */
 function end(permission) {
   const methods = seen.map(({ method }) => method).filter((method) => method !== undefined);
-  say(JSON.stringify({ methods, seen: seen.filter(({ method }) => /set_|new|prompt/.test(method ?? '')), permission }));
-  send({ id: promptId, result: { stopReason: scenario.stopReason ?? 'end_turn' } });
+  say(
+    JSON.stringify({
+      methods,
+      seen: seen.filter(({ method }) => /set_|new|prompt|steering/.test(method ?? '')),
+      permission,
+    }),
+  );
+  for (const id of prompts) send({ id, result: { stopReason: scenario.stopReason ?? 'end_turn' } });
+  prompts = [];
 }

@@ -16,14 +16,49 @@ export interface Run {
 
 /** Runs the client with an agent that does what the scenario says. */
 export async function run(scenario: object, env: Record<string, string> = {}): Promise<Run> {
-  return runCommand([process.execPath, AGENT, JSON.stringify(scenario)].map(shellQuote).join(' '), env);
+  return runCommand(commandOf(scenario), env);
 }
 
 /** The same for a shell command. */
 export async function runCommand(command: string, env: Record<string, string> = {}): Promise<Run> {
-  const child = spawn(process.execPath, [CLIENT, command], { env: { PATH: process.env.PATH, ...env } });
+  return follow(startClient([command], env), (child) => child.stdin.end(PROMPT));
+}
+
+/** Runs the client with messages: some that follow the prompt, and one after each turn. */
+export async function runLive(scenario: object, { messages = [], afterwards = [] }: Given = {}): Promise<Run> {
+  const later = [...afterwards];
+  return follow(startClient(['--live', commandOf(scenario)], {}), (child) => {
+    const write = (...lines: object[]) => child.stdin.write(lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+    write({ text: PROMPT }, ...messages);
+    // As halo does: it keeps stdin open until nothing is left to do.
+    child.stdout.on('data', (data: Buffer) => {
+      if (!data.includes('"idle"')) return;
+      if (later.length > 0) write(later.shift()!);
+      else child.stdin.end();
+    });
+  });
+}
+
+interface Given {
+  messages?: object[];
+  afterwards?: object[];
+}
+
+const PROMPT = 'Implement it.\nAll of it.';
+
+function commandOf(scenario: object): string {
+  return [process.execPath, AGENT, JSON.stringify(scenario)].map(shellQuote).join(' ');
+}
+
+function startClient(args: string[], env: Record<string, string>) {
+  return spawn(process.execPath, [CLIENT, ...args], { env: { PATH: process.env.PATH, ...env } });
+}
+
+type Client = ReturnType<typeof startClient>;
+
+async function follow(child: Client, feed: (child: Client) => void): Promise<Run> {
   const ended = new Promise<number | null>((resolve) => child.on('exit', resolve));
-  child.stdin.end('Implement it.\nAll of it.');
+  feed(child);
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
   const lines = stdout
     .split('\n')
