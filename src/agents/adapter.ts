@@ -29,11 +29,6 @@ export interface AgentIntent {
 export interface AgentLaunch {
   /** POSIX shell script; the prompt is on its stdin. */
   script: string;
-  /**
-   * The program also reads messages from its stdin while it works: what is written there for the prompt, and for a message
-   * with an id. Absent: stdin is the prompt, and ends with it.
-   */
-  input?: (text: string, id?: string) => string;
   env: Record<string, string>;
   /** The folder of the session, if the program uses it. */
   sessionDir?: string | undefined;
@@ -129,8 +124,8 @@ export interface AgentAdapter {
   /** Prints the version of the program in halo's image; absent if it is not in there. */
   versionCommand?: string;
   launch(intent: AgentIntent): AgentLaunch;
-  /** Opens the session of a launch with `live`. Absent: the program takes no message while it works. */
-  openSession?(intent: AgentIntent): LiveSession;
+  /** Opens the session of a launch with `live`. Absent or undefined: the program takes no message while it works. */
+  openSession?(intent: AgentIntent): LiveSession | undefined;
   /** Absent if the program has no such command. */
   describeBuild?: BuildDescription;
   /** A reader for the lines of one run, in order. */

@@ -12,6 +12,7 @@ import {
   type AgentIntent,
   type AgentLaunch,
   type BuildDescription,
+  type LiveSession,
   type ParsedLine,
 } from './adapter.ts';
 import { isAnswer, PLAN_SCHEMA, readAnswer, REVIEW_SCHEMA, STRICT_ANSWER_SCHEMA, TESTS_SCHEMA } from './answer.ts';
@@ -53,6 +54,7 @@ export const codex: AgentAdapter = {
   versionCommand: `${AGENT_DIR}/bin/codex --version`,
   hasAnswerSchema: true,
   launch: launchCodex,
+  openSession: (intent) => (isLive(intent) ? openCodexSession() : undefined),
   describeBuild: describeCodexBuild,
   createReader: () => parseCodexLine,
   findDenial: findCodexDenial,
@@ -79,19 +81,21 @@ function launchCodex(intent: AgentIntent): AgentLaunch {
   if (intent.modelUrl === undefined) throw new HaloError('INTERNAL', 'Codex has no model route.');
   const codexHome = `${intent.home}/.codex`;
   const schemaFile = `${codexHome}/answer.schema.json`;
-  const isLive = intent.options.live === true && intent.answers !== 'review';
-  const start = isLive
+  const start = isLive(intent)
     ? `[ -f ${CLIENT} ] && exec ${NODE} ${CLIENT} "$codex" ${shellQuote(schemaFile)}`
     : `exec "$codex" exec --json --strict-config --skip-git-repo-check --output-schema ${shellQuote(schemaFile)} -`;
   return {
     script: writeScript(start),
-    ...(isLive && { input: (text, id) => `${JSON.stringify({ id, text })}\n` }),
     env: { CODEX_HOME: codexHome, HALO_MODEL_KEY: intent.gatewayToken },
     files: {
       [`${codexHome}/config.toml`]: writeConfig(intent, intent.modelUrl),
       [schemaFile]: `${JSON.stringify(SCHEMAS[intent.answers ?? 'story'], null, 2)}\n`,
     },
   };
+}
+
+function isLive({ live, options }: AgentIntent): boolean {
+  return live === true && options.live === true;
 }
 
 const SCHEMAS = { story: STRICT_ANSWER_SCHEMA, tests: TESTS_SCHEMA, plan: PLAN_SCHEMA, review: REVIEW_SCHEMA };
@@ -142,6 +146,30 @@ function writeConfig({ model, options = {} }: AgentIntent, modelUrl: string): st
       },
     },
   });
+}
+
+const sign = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('message.received'), id: z.string() }),
+  z.object({ type: z.literal('turn.completed') }),
+]);
+
+/** Messages become part of the turn that runs, or a turn of their own. */
+function openCodexSession(): LiveSession {
+  return {
+    listens: true,
+    marks: ['"message.received"', '"turn.completed"'],
+    begin: (text) => inputLine({ text }),
+    tell: inputLine,
+    read(line) {
+      const { data } = sign.safeParse(parseUntrustedJson(line));
+      if (data?.type === 'turn.completed') return { idle: true };
+      return data === undefined ? {} : { taken: [data.id] };
+    },
+  };
+}
+
+function inputLine({ id, text }: { id?: string; text: string }): string {
+  return `${JSON.stringify({ id, text })}\n`;
 }
 
 const item = z.discriminatedUnion('type', [

@@ -17,7 +17,7 @@ export interface AgentOptions {
   teams?: boolean;
   /** Further attempts at a story continue its session, for Claude Code: how long a session is kept, in ms. */
   sessionMs?: number;
-  /** It reads messages while it works, for Codex. */
+  /** It may read messages while it works, for Codex. */
   live?: boolean;
   /** Further settings in the program's own words. */
   config?: Readonly<Record<string, unknown>>;
@@ -51,7 +51,6 @@ export function describeAgentOptions({
   subagents,
   teams,
   sessionMs,
-  live,
   config,
 }: AgentOptions): string[] {
   return [
@@ -61,7 +60,6 @@ export function describeAgentOptions({
     ...(subagents === undefined ? [] : [subagents ? 'with subagents' : 'no subagents']),
     ...(teams === true ? ['with teams'] : []),
     ...(sessionMs === undefined ? [] : ['one session per story']),
-    ...(live === true ? ['reads messages while it works'] : []),
     ...Object.entries(config ?? {}).map(([key, value]) => `${key} = ${JSON.stringify(value)}`),
   ];
 }

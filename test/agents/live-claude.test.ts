@@ -11,7 +11,7 @@ const ID = '11111111-1111-4111-8111-111111111111';
 
 /** What each line of a recording means, without those that mean nothing. */
 function signsOf(name: string) {
-  const session = claude.openSession!({} as never);
+  const session = claude.openSession!({} as never)!;
   const read = recorded(name).filter((line) => session.marks.some((mark) => line.includes(mark)));
   return read.map((line) => session.read(line)).filter((sign) => Object.keys(sign).length > 0);
 }

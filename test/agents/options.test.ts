@@ -74,15 +74,12 @@ describe('the launch of Codex', () => {
     expect(config({})).not.toHaveProperty('features.multi_agent');
   });
 
-  it('has the client of its app server, and lines on stdin, only if it is to read messages and does not review', () => {
-    const live = launch('codex', { live: true });
+  it('has the client of its app server only if a message may come, and the settings allow it', () => {
+    const live = launch('codex', { live: true }, { live: true });
     expect(live.script).toContain('/opt/halo/agents/codex/client.mjs "$codex" ');
-    expect(live.input?.('a\nb', 'm-1')).toBe('{"id":"m-1","text":"a\\nb"}\n');
     expect(live.files).toEqual(launch('codex', {}).files);
-    for (const other of [launch('codex', {}), launch('codex', { live: true }, { answers: 'review' })]) {
+    for (const other of [launch('codex', {}, { live: true }), launch('codex', { live: true })])
       expect(other.script).toContain('"$codex" exec --json ');
-      expect(other).not.toHaveProperty('input');
-    }
   });
 
   it('keeps its own settings, whatever the options are', () => {

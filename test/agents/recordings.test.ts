@@ -25,7 +25,7 @@ const RECORDED = {
 /** With HALO_TEST_RECORD, these tests rewrite the fixtures. */
 const recording = process.env.HALO_TEST_RECORD !== undefined;
 
-describe.each(PROGRAM_STARTS)('the real $name on the host', ({ name, id, options: agentOptions }) => {
+describe.each(PROGRAM_STARTS)('the real $name on the host', ({ name, id, live }) => {
   const { api, model, scenarios } = RECORDED[id];
   const adapter = agentAdapter(id);
   const fixtures = new URL(`fixtures/${name}/`, import.meta.url).pathname;
@@ -45,7 +45,7 @@ describe.each(PROGRAM_STARTS)('the real $name on the host', ({ name, id, options
     skipFor(!hasAgent(id) && `needs HALO_TEST_${id.toUpperCase()}`),
     async (scenario) => {
       const server = await startModelServer({ turns: scenario.turns });
-      const intent = { api, modelUrl: server.url, model: scenario.model ?? model, agentOptions };
+      const intent = { api, modelUrl: server.url, model: scenario.model ?? model, live };
       const run = await runAgent(id, join(dir, scenario.name), { ...intent, files: scenario.home ?? {} });
       await server.close();
       if (recording) {

@@ -3,9 +3,9 @@ import { existsSync } from 'node:fs';
 import { copyFile, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import type { AgentOptions } from '../../src/core/agent-options.ts';
 import type { ModelApi } from '../../src/core/agent.ts';
 import { resolveConfig } from '../../src/config/resolve.ts';
+import type { AgentIntent } from '../../src/agents/adapter.ts';
 import { agentAdapter } from '../../src/agents/registry.ts';
 import type { ProgramAgent } from '../support/agent-ids.ts';
 
@@ -33,21 +33,30 @@ export async function runAgent(
     modelUrl,
     model,
     api,
-    agentOptions = {},
+    live,
     files = {},
-  }: { modelUrl: string; model: string; api: ModelApi; agentOptions?: AgentOptions; files?: Record<string, string> },
+  }: {
+    modelUrl: string;
+    model: string;
+    api: ModelApi;
+    live?: true | undefined;
+    files?: Record<string, string>;
+  },
 ) {
   const [home, workspace] = [join(dir, 'home'), join(dir, 'workspace')];
   await mkdir(workspace, { recursive: true });
-  const launch = agentAdapter(id).launch({
+  const intent: AgentIntent = {
     model,
     api,
     modelUrl,
     gatewayToken: 'halo-test-token',
     home,
-    options: { ...resolveConfig({ set: [`agent=${id}`], cwd: '/' }).config.agentOptions, ...agentOptions },
+    options: resolveConfig({ set: [`agent=${id}`, `agents.codex.live=${live === true}`], cwd: '/' }).config
+      .agentOptions,
     commandLine: undefined,
-  });
+    ...(live && { live }),
+  };
+  const launch = agentAdapter(id).launch(intent);
   const ofUser = Object.entries(files).map(([path, content]) => [join(home, path), content] as const);
   for (const [path, content] of [...Object.entries(launch.files), ...ofUser]) {
     await mkdir(dirname(path), { recursive: true });
@@ -68,7 +77,7 @@ export async function runAgent(
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   const prompt = 'Add a greeting.';
-  child.stdin.end(launch.input?.(prompt) ?? prompt);
+  child.stdin.end(live ? agentAdapter(id).openSession?.(intent)?.begin(prompt) : prompt);
   const exited = new Promise<number | undefined>((resolve) => child.on('close', (code) => resolve(code ?? undefined)));
   const [stdout, stderrTail] = await Promise.all([text(child.stdout), text(child.stderr)]);
   return { stdout, stderrTail, exitCode: await exited };

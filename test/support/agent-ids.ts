@@ -1,4 +1,3 @@
-import type { AgentOptions } from '../../src/core/agent-options.ts';
 import { AGENT_IDS, type AgentId } from '../../src/core/agent.ts';
 
 /** An agent whose program is in the sandbox image. */
@@ -7,9 +6,9 @@ export type ProgramAgent = Exclude<AgentId, 'command'>;
 export const PROGRAM_AGENTS = AGENT_IDS.filter((id): id is ProgramAgent => id !== 'command');
 
 /** The programs as halo starts them: Codex also with its app server, which gives the same lines. */
-export const PROGRAM_STARTS: { name: string; id: ProgramAgent; options: AgentOptions }[] = [
-  ...PROGRAM_AGENTS.map((id) => ({ name: id, id, options: {} })),
-  { name: 'codex-live', id: 'codex', options: { live: true } },
+export const PROGRAM_STARTS: { name: string; id: ProgramAgent; live?: true }[] = [
+  ...PROGRAM_AGENTS.map((id) => ({ name: id, id })),
+  { name: 'codex-live', id: 'codex', live: true },
 ];
 
 /** All agents, as messages list them. */

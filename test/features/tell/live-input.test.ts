@@ -23,7 +23,7 @@ function open({ shown = [], ids = [], later = [] }: { shown?: string[]; ids?: st
   const messages = [...ids];
   const now = () => stateOf(...BEGUN, ...[...messages, ...later].map(sent));
   const reports: string[] = [];
-  const session = claude.openSession!({} as never);
+  const session = claude.openSession!({} as never)!;
   const input = openLiveInput({
     ...{ session, prompt: 'Do it.', shown, story },
     source: {

@@ -117,7 +117,7 @@ async function followAgent(
   const exit = await sandbox
     .run({
       script: agentScript(attempt, egress, forwards),
-      stdin: input?.stdin ?? attempt.agent.launch.input?.(prompt) ?? prompt,
+      stdin: input?.stdin ?? prompt,
       stdout,
       stderr: maskingSink(worker.masker, stderr.sink),
       wallMs,
