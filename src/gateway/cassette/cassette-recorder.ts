@@ -4,7 +4,7 @@ import type { Masker } from '../../lib/secrets/masker.ts';
 import { errorCode } from '../error-responses.ts';
 import type { ModelRequest } from '../model/model-route.ts';
 import type { RequestLog } from '../request-log.ts';
-import { createCassette, type CassetteWriter, type Exchange } from './cassette.ts';
+import { createCassette, type CassetteMessage, type CassetteWriter, type Exchange } from './cassette.ts';
 import { fingerprintRequest } from './request-fingerprint.ts';
 
 const MAX_BODY = 64 * 1024 * 1024;
@@ -30,17 +30,34 @@ class CassetteRecorder {
   private readonly cassette: CassetteWriter;
   private readonly parts: RecorderParts;
   private count = 0;
+  /** Messages that no request had so far; `needle`: as in the JSON of a request. */
+  private outstanding: { message: Omit<CassetteMessage, 'after'>; needle: string }[] = [];
 
   constructor(cassette: CassetteWriter, parts: RecorderParts) {
     this.cassette = cassette;
     this.parts = parts;
   }
 
+  /** The agent got a message; the next request that contains `sent` decides where it is in the cassette. */
+  expect(message: Omit<CassetteMessage, 'after'>, sent: string): void {
+    this.outstanding.push({ message, needle: JSON.stringify(sent.trim()).slice(1, -1) });
+  }
+
   begin(request: ModelRequest): ExchangeRecording {
+    if (this.outstanding.length > 0) this.findMessages(JSON.stringify(request.body));
     const { masker, timed } = this.parts;
     const { method, path } = request.operation;
     const facts = { method, path, ...fingerprintRequest(request, masker) };
     return new ExchangeRecording(this, { seq: ++this.count, request: facts, masker, timed });
+  }
+
+  private findMessages(body: string): void {
+    const found = this.outstanding.filter(({ needle }) => body.includes(needle));
+    this.outstanding = this.outstanding.filter((each) => !found.includes(each));
+    for (const { message } of found) {
+      const text = this.parts.masker.text(message.text);
+      void this.orReport(this.cassette.write({ message: { ...message, text, after: this.count } }));
+    }
   }
 
   write(exchange: Exchange): Promise<void> {

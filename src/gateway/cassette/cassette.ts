@@ -35,17 +35,43 @@ const exchange = z.object({
 /** One request and its response, as a line of a cassette. */
 export type Exchange = z.infer<typeof exchange>;
 
-/** Reads the exchanges of a cassette in order of arrival. Throws CASSETTE_MISSING when it is missing or invalid. */
-export async function readCassette(path: string): Promise<Exchange[]> {
+const message = z.object({
+  message: z.object({
+    id: z.string(),
+    by: z.string(),
+    text: z.string(),
+    /** The seq of the last response before it became part of a request; 0: it was part of the first one. */
+    after: z.number().int().nonnegative(),
+  }),
+});
+
+/** A message of a person to the agent while it worked, as a line of a cassette. */
+export type CassetteMessage = z.infer<typeof message>['message'];
+
+interface Cassette {
+  /** In order of arrival. */
+  exchanges: Exchange[];
+  /** In the order in which the agent got them. */
+  messages: CassetteMessage[];
+}
+
+/** Reads a cassette. Throws CASSETTE_MISSING when it is missing or invalid. */
+export async function readCassette(path: string): Promise<Cassette> {
   const lines = (await readCassetteText(path)).split('\n').filter((line) => line.trim() !== '');
   const [first, ...rest] = lines.map((line, index) => parseLine(line, { path, number: index + 1 }));
   if (!header.safeParse(first).success) throw broken(path, 'its first line is not a cassette header of version 1');
-  const exchanges = rest.map((value, index) => {
+  const messages: CassetteMessage[] = [];
+  const exchanges = rest.flatMap((value, index) => {
+    const told = message.safeParse(value);
+    if (told.success) {
+      messages.push(told.data.message);
+      return [];
+    }
     const parsed = exchange.safeParse(value);
-    if (parsed.success) return parsed.data;
+    if (parsed.success) return [parsed.data];
     throw broken(path, `line ${index + 2}: ${parsed.error.issues[0]?.path.join('.')} is wrong`);
   });
-  return exchanges.sort((a, b) => a.seq - b.seq);
+  return { exchanges: exchanges.sort((a, b) => a.seq - b.seq), messages };
 }
 
 /** Creates a cassette that only its owner can read. Throws DISK_FAILED. */
@@ -70,7 +96,7 @@ export class CassetteWriter {
     this.file = file;
   }
 
-  write(line: Exchange): Promise<void> {
+  write(line: Exchange | { message: CassetteMessage }): Promise<void> {
     this.last = this.last.then(() => this.file.appendFile(`${JSON.stringify(line)}\n`));
     return this.last;
   }

@@ -65,6 +65,7 @@ export async function createLiveHandler(
       ? await createCassetteRecorder({ path: route.cassette, api: route.api, masker, timed: route.timed === true, log })
       : undefined;
   return {
+    recordMessage: (message, sent) => recorder?.expect(message, sent),
     respond(request, res) {
       const budget = route.budget ?? UNLIMITED_BUDGET;
       const recording = recorder?.begin(request) ?? NO_RECORDING;

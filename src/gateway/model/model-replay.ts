@@ -12,7 +12,7 @@ import {
 import type { RequestLog } from '../request-log.ts';
 import { createTokenMeter } from '../usage/token-meter.ts';
 import { openMasker, type Masker } from '../../lib/secrets/masker.ts';
-import type { ModelHandler, ModelRequest, ModelRoute } from './model-route.ts';
+import type { DeliverMessage, ModelHandler, ModelRequest, ModelRoute } from './model-route.ts';
 import { splitEvents } from '../cassette/cassette-recorder.ts';
 import { sleep } from '../../lib/async.ts';
 
@@ -24,11 +24,19 @@ export async function createReplayHandler(
   { cassette, masker = openMasker(), timed = false }: Pick<ModelRoute, 'cassette' | 'masker' | 'timed'>,
   log: RequestLog,
 ): Promise<ModelHandler> {
-  const exchanges = await readCassette(cassette);
+  const { exchanges, messages } = await readCassette(cassette);
   const name = basename(cassette);
   let count = 0;
   let mismatch: string | undefined;
+  let deliver: DeliverMessage | undefined;
+  const deliverAfter = async (response: number) => {
+    for (const { after, ...message } of messages) if (after === response) await deliver?.(message);
+  };
   return {
+    replayMessages(to) {
+      deliver = to;
+      void deliverAfter(0);
+    },
     close: () => Promise.resolve(),
     async respond(request, res) {
       const exchange = exchanges[count];
@@ -43,6 +51,7 @@ export async function createReplayHandler(
         sendError(res, 400, sentence);
         return;
       }
+      await deliverAfter(count);
       const { status, headers, body, complete, times } = exchange.response;
       const meter = createTokenMeter(request.operation.responseFormat, headers['content-type'] ?? '');
       meter.push(Buffer.from(body));

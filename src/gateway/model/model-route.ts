@@ -43,8 +43,22 @@ export interface ModelRequest {
   model: string;
 }
 
+/** A message of a person to the agent while it works. */
+export interface SentMessage {
+  id: string;
+  by: string;
+  text: string;
+}
+
+/** Resolves when the program of the agent has the message. */
+export type DeliverMessage = (message: SentMessage) => Promise<void>;
+
 /** Serves model requests. Call `close` once, after the last response. */
 export interface ModelHandler {
+  /** Has the cassette keep a message that the agent got while it works. `sent`: the text that its requests will contain. */
+  recordMessage?(message: SentMessage, sent: string): void;
+  /** Calls `deliver` with the messages of the cassette, each before the response that it came after. */
+  replayMessages?(deliver: DeliverMessage): void;
   respond(request: ModelRequest, res: ServerResponse): Promise<void>;
   close(): Promise<void>;
 }
