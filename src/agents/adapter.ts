@@ -55,6 +55,8 @@ export interface LiveMessage {
 
 /** What a line of output means for the messages of a session. */
 export interface LiveSign {
+  /** The ids of messages that the program has, and gives to its model later. */
+  received?: readonly string[];
   /** The ids of messages that are now part of the conversation with the model. */
   taken?: readonly string[];
   /** No turn runs, and none starts unless the program gets another message: its input can end. */

@@ -125,6 +125,7 @@ function openClaudeSession(): LiveSession {
     read(line) {
       const { data } = sign.safeParse(parseUntrustedJson(line));
       if (data?.type === 'result') return { idle: true };
+      if (data?.state === 'queued') return { received: [data.command_uuid] };
       return data?.state === 'started' ? { taken: [data.command_uuid] } : {};
     },
   };

@@ -13,7 +13,7 @@ const ID = '11111111-1111-4111-8111-111111111111';
 function signsOf(name: string) {
   const session = claude.openSession!({} as never)!;
   const read = recorded(name).filter((line) => session.marks.some((mark) => line.includes(mark)));
-  return read.map((line) => session.read(line)).filter((sign) => Object.keys(sign).length > 0);
+  return read.map((line) => session.read(line)).filter(({ taken, idle }) => taken ?? idle);
 }
 
 describe('what Claude Code prints about messages', () => {
