@@ -16,7 +16,7 @@ import {
 import { createLiveHandler } from './model/model-live.ts';
 import { createReplayHandler } from './model/model-replay.ts';
 import { LIMITS, MAX_HEADER_BYTES, type GatewayLimits } from './gateway-limits.ts';
-import type { ModelHandler, ModelRoute } from './model/model-route.ts';
+import type { DeliverMessage, ModelHandler, ModelRoute, SentMessage } from './model/model-route.ts';
 import { errorCode } from './error-responses.ts';
 import { serveRequest, type GatewayContext } from './serve-request.ts';
 import { createAddressResolver, type Lookup } from './egress/addresses.ts';
@@ -139,6 +139,16 @@ export class Gateway {
   /** In a successful replay: the first difference to the recording, as a sentence. */
   divergence(): string | undefined {
     return this.context.log.divergence();
+  }
+
+  /** See `ModelHandler`. */
+  recordMessage(message: SentMessage, sent: string): void {
+    this.context.model?.recordMessage?.(message, sent);
+  }
+
+  /** See `ModelHandler`. */
+  replayMessages(deliver: DeliverMessage): void {
+    this.context.model?.replayMessages?.(deliver);
   }
 
   /** Serves a connection that did not arrive through the unix socket. It must behave like a socket. */

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { LiveSession } from '../../agents/adapter.ts';
+import type { Gateway } from '../../gateway/gateway.ts';
 import type { RunState } from '../../core/run/state.ts';
 
 /** What the input of an agent is made of. */
@@ -12,6 +13,8 @@ export interface LiveInputFacts {
   story: string;
   /** The states of the run, in which messages appear; undefined: there are no others. */
   source?: { readState(): Promise<RunState>; followState(signal: AbortSignal): AsyncIterable<RunState> } | undefined;
+  /** Where messages are recorded, and replayed from. */
+  cassette?: Pick<Gateway, 'recordMessage' | 'replayMessages'> | undefined;
   /** The agent takes messages from now on; calls follow each other. */
   onListens(): Promise<void>;
   /** Messages with these ids are now part of the conversation with the model. */

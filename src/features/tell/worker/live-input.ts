@@ -1,8 +1,8 @@
 import { PassThrough, type Readable } from 'node:stream';
 import type { LiveSession } from '../../../agents/adapter.ts';
 import { liveMessage } from '../../../agents/prompt/describe-feedback.ts';
-import type { StoryMessage } from '../../../core/run/messages.ts';
 import { storyOf, type RunState } from '../../../core/run/state.ts';
+import type { SentMessage } from '../../../gateway/model/model-route.ts';
 import type { LiveInput, LiveInputFacts, OpenLiveInput } from '../../../worker/attempt/live-input.ts';
 
 const NEWLINE = 0x0a;
@@ -22,6 +22,8 @@ class JournalInput implements LiveInput {
   private readonly known: Set<string>;
   /** Written, and not yet seen to be read. */
   private readonly outstanding = new Set<string>();
+  /** Called when the program has the message of a cassette. */
+  private readonly receipts = new Map<string, () => void>();
   private readonly stop = new AbortController();
   private readonly marks: readonly string[];
   private reports = Promise.resolve();
@@ -35,6 +37,7 @@ class JournalInput implements LiveInput {
     this.stdin = this.input;
     if (this.session.listens) this.report(() => facts.onListens());
     this.write(this.session.begin(facts.prompt));
+    facts.cassette?.replayMessages((message) => this.replay(message));
     if (facts.source !== undefined) this.follow(facts.source);
   }
 
@@ -45,6 +48,7 @@ class JournalInput implements LiveInput {
   async close(): Promise<void> {
     this.stop.abort();
     this.input.end();
+    this.received([...this.receipts.keys()]);
     await this.reports;
   }
 
@@ -58,7 +62,8 @@ class JournalInput implements LiveInput {
   }
 
   private readLine(line: string): void {
-    const { write, listens, taken = [], idle } = this.session.read(line);
+    const { write, listens, received = [], taken = [], idle } = this.session.read(line);
+    this.received([...received, ...taken]);
     if (write !== undefined) this.write(write);
     if (listens) this.report(() => this.facts.onListens());
     // The program of the agent may say anything: only what was sent to it can be delivered, and once.
@@ -92,11 +97,27 @@ class JournalInput implements LiveInput {
     for (const message of storyOf(state, this.facts.story).messages ?? []) this.tell(message);
   }
 
-  private tell(message: StoryMessage): void {
-    if (this.known.has(message.id)) return;
-    this.known.add(message.id);
-    this.outstanding.add(message.id);
-    this.write(this.session.tell({ id: message.id, text: liveMessage(message) }));
+  /** What was sent to the agent when a cassette was recorded. */
+  private replay(message: SentMessage): Promise<void> {
+    const received = new Promise<void>((resolve) => this.receipts.set(message.id, resolve));
+    this.tell(message);
+    return received;
+  }
+
+  private received(ids: readonly string[]): void {
+    for (const id of ids) {
+      this.receipts.get(id)?.();
+      this.receipts.delete(id);
+    }
+  }
+
+  private tell({ id, by, text }: SentMessage): void {
+    if (this.known.has(id)) return;
+    this.known.add(id);
+    this.outstanding.add(id);
+    const sent = liveMessage({ by, text });
+    this.facts.cassette?.recordMessage({ id, by, text }, sent);
+    this.write(this.session.tell({ id, text: sent }));
   }
 
   private write(text: string): void {

@@ -107,7 +107,7 @@ async function followAgent(
     (text) => batcher.add([{ kind: 'warn', text }]),
     () => (isHere ? readHostLoad() : undefined),
   );
-  const input = openInput(attempt, { prompt, shown });
+  const input = openInput(attempt, { prompt, shown, egress });
   const stdout = worker.store.openRaw(location, (lines) => {
     silence.heard();
     input?.hear(lines);
@@ -151,7 +151,7 @@ async function followAgent(
 /** The input of an agent that takes messages; undefined for others. */
 function openInput(
   { agent, worker, inputs, identity, journal }: Attempt,
-  { prompt, shown }: { prompt: string; shown: readonly string[] },
+  { prompt, shown, egress }: { prompt: string; shown: readonly string[]; egress: StepEgress | undefined },
 ): LiveInput | undefined {
   const session = agent.openSession?.();
   if (session === undefined) return undefined;
@@ -164,6 +164,7 @@ function openInput(
     ...{ session, prompt, shown, story: inputs.story.id },
     // A repetition of an attempt belongs to no run.
     source: journal.silent ? undefined : source,
+    cassette: egress?.channel.gateway,
     onListens: () => journal.report({ type: 'agent.listens' }),
     onTaken: (ids) => journal.report({ type: 'message.delivered', ids: [...ids], how: 'live' }),
   });
