@@ -7,6 +7,7 @@ import { applyDefaults } from '../../../config/apply-defaults.ts';
 import { configOfStart } from '../../../config/choice/choose-agent.ts';
 import type { Config, Host } from '../../../config/config.ts';
 import { HaloError } from '../../../core/failure/errors.ts';
+import type { AttemptRef } from '../../../core/journal/event-parts.ts';
 import type { JournalEvent } from '../../../core/journal/events.ts';
 import { AGENT_TASKS, type Phase } from '../../../core/journal/phase.ts';
 import { foldRun } from '../../../core/journal/fold-run.ts';
@@ -76,7 +77,8 @@ async function readAttempt(
   const started = events.findLast(
     (event): event is Started => event.type === 'story.started' && of(event) && event.attempt === ended?.attempt,
   );
-  const before = events.filter(({ seq }) => started !== undefined && seq < started.seq);
+  const isPrompted = promptedMessages(events, (event) => started !== undefined && event.seq > started.seq && of(event));
+  const before = events.filter((event) => started !== undefined && (event.seq < started.seq || isPrompted(event)));
   const state = foldRun(before);
   const prd = lastPrd(before);
   const story = prd?.stories.find(({ id }) => id === storyId);
@@ -99,6 +101,14 @@ async function readAttempt(
     event.type === 'phase.started' && event.seq > started.seq && of(event) ? [event.phase] : [],
   );
   return { location, prd, story, state, config, image: started.image, end: { verdict, stopReason, summary }, phases };
+}
+
+/** Which messages the prompt of an attempt has, also if they were sent after the attempt had begun. */
+function promptedMessages(events: readonly JournalEvent[], ofAttempt: (event: JournalEvent & AttemptRef) => boolean) {
+  const ids = events.flatMap((event) =>
+    event.type === 'message.delivered' && event.how === 'prompt' && ofAttempt(event) ? event.ids : [],
+  );
+  return (event: JournalEvent) => event.type === 'message.sent' && ids.includes(event.id);
 }
 
 /** The settings under which this agent reviews again, or none. */
