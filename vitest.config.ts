@@ -38,8 +38,9 @@ export default defineConfig({
     projects: [
       layer('unit', {
         include: ['test/**/*.test.ts'],
-        exclude: ['**/*.flow.*', '**/*.docker.*', ...OTHER_LEVEL],
+        exclude: ['**/*.program.*', '**/*.flow.*', '**/*.docker.*', ...OTHER_LEVEL],
       }),
+      layer('program', {}),
       layer('flow', { globalSetup: 'test/support/suite/flow-engine.ts' }),
       layer('docker', { globalSetup: 'test/support/suite/docker-engine.ts' }),
     ],

@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
 /** The ending of a test file, which names its layer and level. */
-const TEST_ENDING = /(?:\.full)?(?:\.flow|\.docker)?\.test\.ts$/;
+const TEST_ENDING = /(?:\.full)?(?:\.program|\.flow|\.docker)?\.test\.ts$/;
 
 const contracts = readdirSync(import.meta.dirname, { withFileTypes: true })
   .filter((entry) => entry.isDirectory())

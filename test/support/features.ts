@@ -56,7 +56,7 @@ export class CopiedSources {
     }
   }
 
-  /** Runs the unit tests that do not reach features, except those of `others`, and returns what failed. */
+  /** Runs the tests without engine and Redis that do not reach features, except those of `others`, and returns what failed. */
   runUnits(others: readonly string[]): string {
     const files = execFileSync('git', ['ls-files'], { cwd: this.#root, encoding: 'utf8' }).split('\n');
     const tests = readSources(join(this.#root, 'test'));
@@ -64,7 +64,7 @@ export class CopiedSources {
     const kept = files.filter((path) => !/^(src\/|$)/.test(path) && !left.has(path) && !others.includes(path));
     for (const path of kept.filter((each) => existsSync(join(this.#root, each))))
       cpSync(join(this.#root, path), join(this.#folder, path));
-    const vitest = ['--project', 'unit', '--reporter', 'json', '--outputFile', 'result.json'];
+    const vitest = ['--project', 'unit', '--project', 'program', '--reporter', 'json', '--outputFile', 'result.json'];
     try {
       execFileSync(join(this.#root, 'node_modules/.bin/vitest'), ['run', ...vitest], {
         cwd: this.#folder,

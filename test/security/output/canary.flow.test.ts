@@ -167,7 +167,7 @@ describe('attack 33, hazard 30, incident secret-oracle: canaries of the worker',
       'all.txt': `${all}\n`,
       'ok.sh': `echo "{\\"status\\":\\"ok\\",\\"summary\\":\\"It is $(head -n 1 all.txt).\\"}"`,
     });
-    // The encodings and places of a secret are those of test/git/import/import.test.ts.
+    // The encodings and places of a secret are those of test/git/import/import.program.test.ts.
     const changes = { lands: 'echo x > x', fails: 'echo x > y', copies: 'cp all.txt copy.txt' };
     const agent = inStories(Object.entries(changes).map(([id, change]) => [`Story ${id}`, change]));
     const settings = scripted(

@@ -1,12 +1,9 @@
 import { afterAll, vi } from 'vitest';
 import { removeTemporary } from '../temp-dir.ts';
-import { shareGitLauncher } from './git-launcher.ts';
 
 // Vitest executes this for each file, before its tests, so that the hooks of the file run first. All other modules are shared by
 // the files of a process: they must not register hooks on import.
 const before = { ...process.env };
-
-shareGitLauncher();
 
 afterAll(() => {
   vi.useRealTimers();

@@ -1,7 +1,14 @@
-import { fastFolder } from './fast-folder.ts';
+import childProcess from 'node:child_process';
+import { syncBuiltinESMExports } from 'node:module';
+import { hideEngine } from './no-engine.ts';
 
-// Tests of this layer reach no engine: one that needs it belongs to another layer.
-process.env.DOCKER_HOST = 'unix:///nonexistent/docker.sock';
+hideEngine();
 
-const folder = fastFolder();
-if (folder !== undefined) process.env.TMPDIR = folder;
+// A test that starts a program belongs to another layer.
+for (const start of ['spawn', 'spawnSync', 'exec', 'execSync', 'execFile', 'execFileSync', 'fork'] as const) {
+  const refuse = (program: unknown) => {
+    throw new Error(`A unit starts no program, but ${String(program)}: its file ends with .program.test.ts.`);
+  };
+  Object.assign(childProcess, { [start]: refuse });
+}
+syncBuiltinESMExports();
