@@ -1,5 +1,5 @@
 import { operation, type Schema } from '../../../api/operations/operation.ts';
-import type { Told } from '../core/told.ts';
+import type { Told } from '../../../core/run/told.ts';
 
 const toldSchema: Schema<Told> = (z) =>
   z.object({

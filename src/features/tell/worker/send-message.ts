@@ -4,7 +4,7 @@ import { assertAllowed, canMessage } from '../../../core/run/actions.ts';
 import { messageRoute, messageState, type MessageState } from '../../../core/run/messages.ts';
 import { safeText } from '../../../core/text/safe-text.ts';
 import type { RunKeeper } from '../../../worker/worker-context.ts';
-import { chooseStory, routeSentence, type Told } from '../core/told.ts';
+import { chooseStory, routeSentence, type Told } from '../../../core/run/told.ts';
 
 /** In characters. */
 const MAX_MESSAGE = 8_000;

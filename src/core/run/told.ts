@@ -1,8 +1,8 @@
-import { HaloError } from '../../../core/failure/errors.ts';
-import { canMessage } from '../../../core/run/actions.ts';
-import type { ControlResult } from '../../../core/run/control-result.ts';
-import { ROUTE_WORDS, type MessageRoute } from '../../../core/run/messages.ts';
-import { storyOf, type RunState, type StoryState } from '../../../core/run/state.ts';
+import { HaloError } from '../failure/errors.ts';
+import { canMessage } from './actions.ts';
+import type { ControlResult } from './control-result.ts';
+import { ROUTE_WORDS, type MessageRoute } from './messages.ts';
+import { storyOf, type RunState, type StoryState } from './state.ts';
 
 /** The result of a message. `message`: its id. */
 export interface Told extends ControlResult {
