@@ -14,7 +14,6 @@ import { issueOperations } from '../features/issues/api/operations.ts';
 import { engineOperations } from '../features/engines/api/operations.ts';
 import { pullOperations } from '../features/pulls/api/operations.ts';
 import { retentionOperations } from '../features/retention/api/operations.ts';
-import { tellOperations } from '../features/tell/api/operations.ts';
 import { userOperations } from '../features/people/api/operations.ts';
 
 /** Every operation by its name, in the order of the reference. */
@@ -25,7 +24,6 @@ export const OPERATIONS = named({
   ...runOperations,
   ...logOperations,
   ...controlOperations,
-  ...tellOperations,
   ...evidenceOperations,
   ...pullOperations,
   ...reportOperations,

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { HaloError } from '../../../core/failure/errors.ts';
-import { assertAllowed, canMessage } from '../../../core/run/actions.ts';
-import { messageRoute, messageState, type MessageState } from '../../../core/run/messages.ts';
-import { safeText } from '../../../core/text/safe-text.ts';
-import type { RunKeeper } from '../../../worker/worker-context.ts';
-import { chooseStory, routeSentence, type Told } from '../../../core/run/told.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import { assertAllowed, canMessage } from '../../core/run/actions.ts';
+import { messageRoute, messageState, type MessageState } from '../../core/run/messages.ts';
+import { safeText } from '../../core/text/safe-text.ts';
+import type { RunKeeper } from '../worker-context.ts';
+import { chooseStory, routeSentence, type Told } from '../../core/run/told.ts';
 
 /** In characters. */
 const MAX_MESSAGE = 8_000;
