@@ -3,6 +3,7 @@ import { describeKeyPause } from '../core/failure/model-use.ts';
 import { plainReason } from '../core/failure/plain-reason.ts';
 import { describeStart, type StartFact, type StartFacts } from '../core/journal/start-facts.ts';
 import { findStoryFindings, findStoryNotes, type StoryFinding, type StoryNote } from '../core/review/story-findings.ts';
+import { MESSAGE_WORDS, messageState, type StoryMessage } from '../core/run/messages.ts';
 import { priorityText } from '../core/run/priority.ts';
 import { PROGRESS } from '../core/run/progress.ts';
 import { questionLines } from '../core/run/questions.ts';
@@ -26,6 +27,7 @@ export type FactKind =
   | 'asks'
   | 'base'
   | 'failed'
+  | 'message'
   | 'option'
   | RunFactKind;
 
@@ -64,6 +66,8 @@ const MAX_NAMED = 20;
 const MAX_ISSUES = 10;
 const MAX_TEXT_LENGTH = 4_000;
 const MAX_DETAIL_LENGTH = 200;
+/** The newest ones. */
+const MAX_MESSAGES = 5;
 /** Of a stack. */
 const MAX_PULLS = 20;
 
@@ -74,7 +78,12 @@ export function storyFacts(story: StoryState): Fact[] {
     ...findStoryFindings(story).flatMap(({ kind, text }) => warning(kind, text)),
     ...findStoryNotes(story).flatMap(({ kind, text, tone }) => (tone === 'warn' ? warning : fact)(kind, text)),
     ...startRows(story),
+    ...(story.messages ?? []).slice(-MAX_MESSAGES).flatMap((message) => fact('message', messageText(story, message))),
   ];
+}
+
+function messageText(story: StoryState, message: StoryMessage): string {
+  return `${message.by}, ${MESSAGE_WORDS[messageState(story, message)]}: ${message.text}`;
 }
 
 /** The same in lists of stories, which leave out what is of interest for one story only. */

@@ -113,6 +113,19 @@ export const Proof = z.object({
       failed: Line.optional(),
     })
     .optional(),
+  /** The messages of people that the agent was shown, and how; absent if there were none. */
+  messages: z
+    .array(
+      z.object({
+        by: Line,
+        how: z.enum(['live', 'prompt']),
+        /** Of the text in UTF-8, hex. */
+        sha256: z.string().regex(/^[0-9a-f]{64}$/),
+      }),
+    )
+    .min(1)
+    .max(MAX_ITEMS)
+    .optional(),
   usage: z.object({
     requests: Count,
     inputTokens: Count,

@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto';
 import { parseProof, proofText, type GateProof, type Proof } from '../../core/review/proof.ts';
 import type { AgentReview } from '../../core/review/agent-review.ts';
+import { storyOf, type RunState } from '../../core/run/state.ts';
 import type { LockedTests } from '../../core/review/tests-first.ts';
 import { toHaloError } from '../../core/failure/errors.ts';
 import type { AttemptRef } from '../../core/journal/event-parts.ts';
@@ -29,6 +31,7 @@ export async function recordProof(
   const [first, ...others] = results;
   const [tests, gates] = locked && first ? [testsOf(locked, first), others] : [undefined, results];
   const id = await worker.engine.imageId(config.image);
+  const messages = messagesOf(await worker.store.readState(identity.runId), story.id);
   const proof: Proof = {
     v: 1,
     commit: candidate.commit,
@@ -50,6 +53,7 @@ export async function recordProof(
     ...(tests && { tests }),
     gates,
     ...(review && { review: reviewOf(review, candidate.commit) }),
+    ...(messages.length > 0 && { messages }),
     usage: approval?.used ?? usage,
     halo: haloVersion(),
     startedAt,
@@ -59,6 +63,13 @@ export async function recordProof(
   // A commit that has landed always has its proof, also after a power failure.
   await worker.store.writeArtifact(identity.location, ARTIFACT, proofText(proof), { durable: true });
   await failpoint('proof.after');
+}
+
+/** The messages that an agent was shown. Their texts may be long. */
+function messagesOf(state: RunState, storyId: string): NonNullable<Proof['messages']> {
+  return (storyOf(state, storyId).messages ?? []).flatMap(({ by, text, shown }) =>
+    shown === undefined ? [] : [{ by, how: shown.how, sha256: createHash('sha256').update(text).digest('hex') }],
+  );
 }
 
 /** Its commit is named if others landed before it. */
