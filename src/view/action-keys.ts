@@ -9,6 +9,7 @@ export const ACTION_KEYS = {
   cancel: 'C',
   interrupt: 'i',
   land: 'L',
+  tell: 'm',
   pull: 'O',
   pause: 'p',
   replan: 'P',

@@ -56,6 +56,13 @@ export const ROUTE_WORDS: Record<MessageRoute, string> = {
   next: 'will be in the prompt of the next attempt',
 };
 
+/** The label of a field for a message that goes there. */
+export const ROUTE_LABELS: Record<MessageRoute, string> = {
+  live: 'Message to the agent that is working',
+  prompt: 'Message for the prompt of this attempt',
+  next: 'Message for the next prompt',
+};
+
 /**
  * What has become of a message: `queued` for the agent that works, `delivered` to the agent of the latest attempt, in the next
  * `prompt`, or `missed`, because the story ended before an agent saw it.
