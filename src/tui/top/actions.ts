@@ -1,7 +1,9 @@
 import type { Operations } from '../../api/operations.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import { canControl, canLand, canRetry, type Allowed } from '../../core/run/actions.ts';
+import { assertAllowed, canControl, canLand, canMessage, canRetry, type Allowed } from '../../core/run/actions.ts';
+import { messageRoute, ROUTE_LABELS } from '../../core/run/messages.ts';
 import { isQuestion } from '../../core/run/questions.ts';
+import { chooseStory } from '../../core/run/told.ts';
 import { breakerName } from '../../core/failure/breaker.ts';
 import { awaitsDecision, type RunState, type StoryState } from '../../core/run/state.ts';
 import { flagsOf, landingChanges, listFlags, type Change, type Confirmation } from '../../core/review/flags.ts';
@@ -14,6 +16,7 @@ export const ACTIONS = [
   'approve',
   'reject',
   'answer',
+  'tell',
   'pause',
   'stop',
   'resume',
@@ -45,7 +48,7 @@ export interface Action {
   breaker?: string;
   /** What the question shows of the change, for an approval or a landing. */
   confirmation?: Confirmation;
-  /** The reason of a rejection, an answer, or the name of a PRD. */
+  /** The reason of a rejection, an answer, a message, or the name of a PRD. */
   text?: string;
 }
 
@@ -93,6 +96,8 @@ export function planAction(name: ActionName, run: RunState, storyId: string | un
     }
     case 'answer':
       return planAnswer(run, story);
+    case 'tell':
+      return planMessage(run, story);
     case 'reset': {
       if (run.breaker !== undefined) return perform();
       const [shared] = (story === undefined ? run.stories : [story]).flatMap(({ waiting }) => waiting?.breaker ?? []);
@@ -118,6 +123,7 @@ function isAllowed(name: ActionName, run: RunState, storyId: string | undefined)
     case 'approve':
     case 'reject':
     case 'answer':
+    case 'tell':
     case 'reset':
     case 'replan':
       return true;
@@ -142,6 +148,19 @@ function planAnswer(run: RunState, selected: StoryState | undefined): Planned {
   if (others.length > 0)
     return { refusal: `${asking.length} stories of run ${runId} ask a question. Open the run and select one.` };
   return { action: { name: 'answer', runId, story: story.id }, question: `Answer ${nameOf(story)}` };
+}
+
+/** The question says where the message goes, and is the label of the line for its text. */
+function planMessage(run: RunState, selected: StoryState | undefined): Planned {
+  try {
+    const story = chooseStory(run, selected?.id);
+    assertAllowed(canMessage(run, story));
+    const question = `${ROUTE_LABELS[messageRoute(story)]}, ${safeLine(story.id, 40)}`;
+    return { action: { name: 'tell', runId: run.runId, story: story.id }, question };
+  } catch (error) {
+    if (error instanceof HaloError) return { refusal: error.message };
+    throw error;
+  }
 }
 
 function planDecision(name: 'approve' | 'reject', run: RunState, selected: StoryState | undefined): Planned {
@@ -221,6 +240,8 @@ export async function executeAction(
       return says(operations, operations.resume({ runId }));
     case 'answer':
       return says(operations, operations.answer({ runId, story: story ?? '', text: text ?? '' }));
+    case 'tell':
+      return says(operations, operations.tell({ runId, story: story ?? '', text: text ?? '' }));
     case 'reset': {
       const key = (await operations.resetBreaker({ key: breaker ?? runId })).key;
       return `Closed the breaker of ${safeLine(breakerName(key), 100)}.`;

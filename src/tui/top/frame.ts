@@ -188,6 +188,7 @@ function messageLines(state: TopState, paint: Paint): string[] {
       filter: '/',
       reason: 'Reason (Enter rejects, Esc does not): ',
       answer: 'Answer: ',
+      message: `${inputLine.label ?? ''}: `,
       name: 'Name of the new PRD: ',
     }[inputLine.kind];
     const possible = inputLine.kind === 'command' ? completeCommand(inputLine.text, runs).slice(0, 12).join(' ') : '';

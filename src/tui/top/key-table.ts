@@ -96,6 +96,13 @@ export const KEYS: readonly KeyBinding[] = [
     meaning: 'answer the question of a story, which then starts again',
   },
   {
+    keys: [ACTION_KEYS.tell],
+    command: 'tell',
+    views: WITH_RUN,
+    short: 'message',
+    meaning: 'send a message to the agent of a story, or into its next prompt',
+  },
+  {
     keys: [ACTION_KEYS.pause],
     command: 'pause',
     views: WITH_RUN,

@@ -47,10 +47,12 @@ export interface TopView {
 
 /** A line of input at the bottom. */
 export interface InputLine {
-  kind: 'command' | 'filter' | 'reason' | 'answer' | 'name';
+  kind: 'command' | 'filter' | 'reason' | 'answer' | 'message' | 'name';
   text: string;
-  /** The action that a reason or an answer is for. */
+  /** The action that a reason, an answer or a message is for. */
   action?: Action;
+  /** What the line of a message begins with: where it goes. */
+  label?: string;
 }
 
 /** An action that waits for the user's confirmation. */

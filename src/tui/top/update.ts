@@ -140,6 +140,10 @@ function typed(state: TopState, key: string): TopState {
       const question = `Send this answer to ${safeLine(story, 40)} of run ${runId}, and start it again?`;
       return { ...rest, question: { action: { ...inputLine.action, text }, text: question } };
     }
+    case 'message': {
+      const text = inputLine.text.trim();
+      return inputLine.action === undefined || text === '' ? rest : { ...rest, acting: { ...inputLine.action, text } };
+    }
     case 'name':
       return nameEntered(rest, inputLine.text);
     case 'command':
@@ -180,6 +184,10 @@ function act(state: TopState, name: ActionName | PrdActionName, named?: string):
   if ('refusal' in planned) return showRefusal(state, planned.refusal);
   if (planned.action.name === 'answer')
     return { ...state, inputLine: { kind: 'answer', text: '', action: planned.action } };
+  if (planned.action.name === 'tell') {
+    const { action, question: label = '' } = planned;
+    return { ...state, inputLine: { kind: 'message', text: '', action, label } };
+  }
   return planned.question === undefined
     ? { ...state, acting: planned.action }
     : { ...state, question: { action: planned.action, text: planned.question } };

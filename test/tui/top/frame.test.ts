@@ -50,7 +50,7 @@ describe('at 80x24', () => {
         shop     0tbq3cccccccccc  ? needs a human     0/1      4m ago  -
         shop     0tbq2bbbbbbbbbb  ✓ done, not landed  1/1      4m ago  -
 
-       Enter open  p pause  i interrupt  Esc back  : command  / filter  ? help  q quit
+       Enter open  m message  p pause  Esc back  : command  / filter  ? help  q quit
       "
     `);
   });
@@ -81,7 +81,7 @@ describe('at 80x24', () => {
       > US-002  » gates    1/2       4m 36s  4m ago   -        Story number 2
         US-003  · pending  -         -       -        -        Story number 3
 
-       Enter open  p pause  i interrupt  Esc back  : command  / filter  ? help  q quit
+       Enter open  m message  p pause  Esc back  : command  / filter  ? help  q quit
       "
     `);
   });
@@ -154,7 +154,7 @@ describe('at 80x24', () => {
          21.0s  US-002    agent    edited  src/cart.ts
          22.0s  US-002    agent    done    3.0s
 
-       p pause  i interrupt  C cancel  Esc back  : command  / filter  ? help  q quit
+       m message  p pause  i interrupt  Esc back  : command  / filter  ? help  q quit
       "
     `);
   });
@@ -173,7 +173,7 @@ describe('at 80x24', () => {
        -old
        +new<U+202E>
 
-       p pause  i interrupt  C cancel  Esc back  : command  / filter  ? help  q quit
+       m message  p pause  i interrupt  Esc back  : command  / filter  ? help  q quit
       "
     `);
   });
@@ -242,7 +242,7 @@ describe('at 80x24', () => {
         > 0tbq1aaaaaaaaaa  US-002  » gates    4m 36s  me    shop     -
           0tbq1aaaaaaaaaa  US-003  · pending  -       me    shop     -
 
-         Enter open  p pause  i interrupt  Esc back  : command  / filter  ? help  q quit
+         Enter open  m message  p pause  Esc back  : command  / filter  ? help  q quit
         "
       `);
   });
@@ -266,7 +266,7 @@ describe('at 80x24', () => {
         limits.memory  "4g"
         land.mode      "branch"
 
-       p pause  i interrupt  C cancel  Esc back  : command  / filter  ? help  q quit
+       m message  p pause  i interrupt  Esc back  : command  / filter  ? help  q quit
       "
     `);
   });
@@ -307,7 +307,7 @@ describe('with more room', () => {
       > US-001  ✗ failed: npm test  1         0         1/2       12.0s  4m ago   -       Story number 1
         US-002  · pending           2         0         -         -      -        -       Story number 2
 
-       Enter open  r retry  l logs  d diff  u stories  Tab next run  Esc back  : command  / filter  ? help  q quit
+       Enter open  m message  r retry  l logs  d diff  u stories  Tab next run  Esc back  : command  / filter  ? help  q quit
       "
     `);
   });
@@ -346,7 +346,7 @@ describe('with more room', () => {
           - It adds.
           - 合計 is shown.
 
-       Enter open  p pause  i interrupt  C cancel  l logs  d diff  u stories  Tab next run  Esc back  : command  / filter  ? help  q quit
+       Enter open  m message  p pause  i interrupt  C cancel  l logs  d diff  u stories  Tab next run  Esc back  : command  / filter  ? help  q quit
       "
     `);
   });
