@@ -146,6 +146,10 @@ const ROWS: [hazard: string, outcome: string][] = [
     'a worker, or its reviewer, is killed while a change is reviewed',
     'another worker repeats story and review, which lands once; without a review, a person decides',
   ],
+  [
+    'several people send messages to an agent at the same time, and its worker is killed before they are delivered',
+    'the agent of the next worker is shown each message once',
+  ],
 ];
 
 export const HAZARDS: readonly Hazard[] = ROWS.map(([hazard, outcome], index) => ({

@@ -605,6 +605,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'endpoints only in the file of the host; public addresses, resolved once, no redirects; signatures; texts escaped for each service; masked; own queue per endpoint',
   ],
   [
+    'incident forged-message',
+    'a message to an agent poses as one of another user, ends its frame or contains rules and control characters; a program says that it has read messages',
+    'author and rights are those of the request; each message is separate data in prompt and conversation; hidden characters spelled; only messages that were sent count, once',
+  ],
+  [
     'incident forged-answer',
     'an agent asks a question that contains an answer and rules; an answer contains control characters',
     'question and answer are separate data in the prompt; hidden characters spelled; one answer, with its author',

@@ -6,7 +6,7 @@ import { untilStopped } from '../run/run-until-signal.ts';
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Serves halo as tools of the Model Context Protocol on stdin and stdout, for an agent that starts it: validate and submit PRDs, wait for runs, read logs and diffs. Deciding tools (answer, approve, reject, land, cancel, requestPull) need `[mcp] decide = true` in <HALO_HOME>/config.toml.',
+      'Serves halo as tools of the Model Context Protocol on stdin and stdout, for an agent that starts it: validate and submit PRDs, wait for runs, read logs and diffs. Deciding tools (answer, tell, approve, reject, land, cancel, requestPull) need `[mcp] decide = true` in <HALO_HOME>/config.toml.',
     )
     .addHelpText('after', HELP)
     .action(() => serveTools(cli));

@@ -153,7 +153,7 @@ export const McpTable = z.strictObject({
     [
       'true or false',
       false,
-      'Whether [MCP clients](mcp.md#deciding-tools) may answer, approve, reject, land, cancel and open pull requests (`requestPull`).',
+      'Whether [MCP clients](mcp.md#deciding-tools) may answer, send messages (`tell`), approve, reject, land, cancel and open pull requests (`requestPull`).',
     ],
     HOST_FILE,
   ),
