@@ -13,6 +13,7 @@ import { FactList } from '../run-header.tsx';
 import type { StoryScreenProps } from './attempt-props.ts';
 import { AttemptView } from './attempt-view.tsx';
 import { CompareAttempts } from './compare-attempts.tsx';
+import { MessageForm } from './message-form.tsx';
 import { attemptWords } from '../../../view/attempt-words.ts';
 import { storyWords } from '../../../view/story-words.ts';
 
@@ -56,6 +57,7 @@ export function StoryScreen(props: StoryScreenProps): JSX.Element {
         </div>
       </div>
       <FactList facts={storyFacts(story)} />
+      <MessageForm key={storyId} run={run} story={story} person={person} />
       <StoryText story={story} journal={journal} runId={run.runId} />
       {attempts.length === 0 && <EmptyState title="No attempt has started." />}
       {attempts.length > 0 && (
