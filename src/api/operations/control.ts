@@ -19,8 +19,10 @@ const toldSchema: Schema<Told> = (z) =>
     says: z.string().describe('Where the message goes, as a sentence.'),
     message: z.string().describe('Its id: `messages` of the story in `getRun` show what has become of it.'),
     route: z
-      .enum(['live', 'prompt', 'next'])
-      .describe('To the agent that works, or into a prompt: of the attempt that has begun, or of the next one.'),
+      .enum(['live', 'after', 'prompt', 'next'])
+      .describe(
+        'To the agent that works, in its turn or after it; or into a prompt: of the attempt that has begun, or of the next one.',
+      ),
     owner: z.string().exactOptional(),
     warnings: z.array(z.string()).exactOptional(),
   });

@@ -10,6 +10,7 @@ import {
   describeLockFiles,
   type NotedFiles,
 } from '../noted-files.ts';
+import type { Listening } from '../run/messages.ts';
 import { blockingOf, describeReview, findingText, reviewerName, type AgentReview } from '../review/agent-review.ts';
 import type { CheckedClaim } from '../review/criteria.ts';
 import { describeRestored, type Restored } from '../review/restored-paths.ts';
@@ -64,8 +65,8 @@ export interface AttemptEvents {
   } & AttemptRef;
   /** The program of the agent starts with these options; `model`: absent if it has no model route. */
   'agent.launched': { agent: string; model?: string } & AgentOptions & AttemptRef;
-  /** The agent takes messages while it works, until its phase ends. */
-  'agent.listens': AttemptRef;
+  /** The agent takes messages while it works, until its phase ends. `when`: default `turn`. */
+  'agent.listens': { when?: Listening } & AttemptRef;
   'agent.activity': { activity: AgentActivity } & AttemptRef;
   /** Identical requests of one sandbox to its gateway. */
   'network.asked': { phase: NetworkPhase } & EgressRequests & AttemptRef;

@@ -195,7 +195,7 @@ function foldEvent(state: RunState | undefined, event: JournalEvent): RunState |
     case 'story.cancelled':
       return applyControlEvent(event.type === 'run.retried' ? withoutBreaker(next) : next, event);
     case 'agent.listens':
-      return withStory(next, event.story, (story) => ({ ...story, takesMessages: true }));
+      return withStory(next, event.story, (story) => ({ ...story, takesMessages: event.when ?? 'turn' }));
     case 'message.sent':
       return withStory(next, event.story, (story) => withMessage(story, event));
     case 'message.delivered':

@@ -16,14 +16,17 @@ export interface StoryMessage {
   shown?: { attempt: number; epoch: number; at: string; how: ShownHow };
 }
 
+/** An agent that works reads messages in its turn, after its current step; or after it, in a further turn of its session. */
+export type Listening = 'turn' | 'after';
+
 export type ShownHow = 'live' | 'prompt';
 
 /** The part of a story's state that messages change. */
 export interface StoryMessages {
   /** Oldest first. */
   messages?: StoryMessage[];
-  /** The agent that works now takes messages. */
-  takesMessages?: true;
+  /** When the agent that works now reads messages. */
+  takesMessages?: Listening;
 }
 
 interface ToldStory extends StoryMessages {
@@ -34,17 +37,18 @@ interface ToldStory extends StoryMessages {
 
 /**
  * Where a message to a story goes now:
- * - `live`: to the agent that works
+ * - `live`: to the agent that works, in its turn
+ * - `after`: to the agent that works, after its turn
  * - `prompt`: into a prompt of the attempt that runs, which is not written yet
  * - `next`: into the prompt of the next attempt, if there is one
  */
-export type MessageRoute = 'live' | 'prompt' | 'next';
+export type MessageRoute = 'live' | 'after' | 'prompt' | 'next';
 
 /** The phases after whose beginning no other prompt of an attempt is written, except those of refactoring. */
 const PROMPTED: readonly Phase[] = ['agent', 'export', 'import', 'gates', 'review', 'land'];
 
 export function messageRoute({ progress, phase, takesMessages }: ToldStory): MessageRoute {
-  if (takesMessages) return 'live';
+  if (takesMessages) return takesMessages === 'turn' ? 'live' : 'after';
   const isWritten = progress === 'in_progress' && phase !== undefined && PROMPTED.includes(phase);
   return isWritten || progress !== 'in_progress' ? 'next' : 'prompt';
 }
@@ -52,6 +56,7 @@ export function messageRoute({ progress, phase, takesMessages }: ToldStory): Mes
 /** What follows "it" in a sentence about a message that goes there. */
 export const ROUTE_WORDS: Record<MessageRoute, string> = {
   live: 'goes to the agent that is working, which reads it after its current step',
+  after: 'goes to the agent that is working, which reads it after its turn',
   prompt: 'will be in the prompt of the attempt that has begun',
   next: 'will be in the prompt of the next attempt',
 };
@@ -59,6 +64,7 @@ export const ROUTE_WORDS: Record<MessageRoute, string> = {
 /** The label of a field for a message that goes there. */
 export const ROUTE_LABELS: Record<MessageRoute, string> = {
   live: 'Message to the agent that is working',
+  after: 'Message to the agent that is working, after its turn',
   prompt: 'Message for the prompt of this attempt',
   next: 'Message for the next prompt',
 };

@@ -9,7 +9,7 @@ const story = 'US-001';
 const ref = { story, attempt: 1 };
 const start = (epoch = 1): JournalEntry => ({ type: 'story.started', ...ref, epoch, base: BASE });
 const enter = (phase: Phase): JournalEntry => ({ type: 'phase.started', ...ref, phase });
-const launched: JournalEntry = { type: 'agent.listens', ...ref };
+const launched = { type: 'agent.listens', ...ref } satisfies JournalEntry;
 const deaf: JournalEntry = { type: 'agent.launched', ...ref, agent: 'gemini' };
 const sent = (id = 'm1'): JournalEntry => ({ type: 'message.sent', ...ref, id, text: 'Use euros.', by: 'ann' });
 const shown = (how: ShownHow, ...ids: string[]): JournalEntry => ({ type: 'message.delivered', ...ref, ids, how });
@@ -24,6 +24,11 @@ describe('where a message goes', () => {
     ['when it has begun', [start()], 'prompt'],
     ['during setup', [start(), enter('setup')], 'prompt'],
     ['when an agent works that takes messages', [start(), enter('agent'), launched], 'live'],
+    [
+      'when an agent works that takes them after its turn',
+      [start(), enter('agent'), { ...launched, when: 'after' }],
+      'after',
+    ],
     ['when an agent works that takes none', [start(), enter('agent'), deaf], 'next'],
     ['when an agent writes tests first', [start(), enter('tests'), launched], 'live'],
     ['between tests and implementation', [start(), enter('tests'), launched, enter('red')], 'prompt'],
@@ -40,6 +45,7 @@ describe('what has become of a message', () => {
     ['waits for the first attempt', [sent()], 'prompt'],
     ['is in the prompt of the attempt', [sent(), start(), shown('prompt', 'm1'), ...works.slice(1)], 'delivered'],
     ['waits for the agent that works', [...works, sent()], 'queued'],
+    ['waits for the end of its turn', [start(), enter('agent'), { ...launched, when: 'after' }, sent()], 'queued'],
     ['was read by the agent that works', [...works, sent(), shown('live', 'm1')], 'delivered'],
     ['was read before another one', [...works, sent('m0'), sent(), shown('live', 'm0')], 'queued'],
     ['is shown to the next agent again', [...works, sent(), shown('live', 'm1'), start(2)], 'prompt'],

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
+import type { MessageRoute } from '../../../src/core/run/messages.ts';
 import { chooseStory, routeSentence } from '../../../src/core/run/told.ts';
 import { BASE, created, failed, passed, stateOf } from '../../support/journal.ts';
 
@@ -40,12 +41,13 @@ describe('the story that gets a message', () => {
 
 describe('where a message goes, as a sentence', () => {
   const ended: JournalEntry = { type: 'run.ended', stopReason: 'ATTEMPTS_EXHAUSTED', detail: '' };
-  it.each<[JournalEntry[], 'live' | 'prompt' | 'next', string]>([
+  it.each<[JournalEntry[], MessageRoute, string]>([
     [
       [],
       'live',
       'The message to story US-001 goes to the agent that is working, which reads it after its current step.',
     ],
+    [[], 'after', 'The message to story US-001 goes to the agent that is working, which reads it after its turn.'],
     [[], 'prompt', 'The message to story US-001 will be in the prompt of the attempt that has begun.'],
     [[], 'next', 'The message to story US-001 will be in the prompt of the next attempt, if there is one.'],
     [
