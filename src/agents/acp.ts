@@ -12,6 +12,7 @@ import {
   type AgentIntent,
   type AgentLaunch,
   type LineReader,
+  type LiveSession,
   type ParsedLine,
 } from './adapter.ts';
 import { isAnswer, withSignals } from './answer.ts';
@@ -33,6 +34,7 @@ export const acp: AgentAdapter = {
   // Some agents read a file of their own; to read it twice does no harm.
   guidanceFiles: ['AGENTS.md', 'CLAUDE.md'],
   launch: launchAcp,
+  openSession: ({ live }) => (live ? openAcpSession() : undefined),
   createReader: (expected) => withSignals(createAcpReader(), expected),
   outcome: (end) => readAgentOutcome(TITLE, end, MEANINGS),
 };
@@ -48,7 +50,7 @@ function launchAcp(intent: AgentIntent): AgentLaunch {
     script: launchScript({
       title: 'The client of the Agent Client Protocol',
       program: CLIENT,
-      command: `${NODE} ${CLIENT} ${shellQuote(commandLine)}`,
+      command: `${NODE} ${CLIENT} ${intent.live ? '--live ' : ''}${shellQuote(commandLine)}`,
       test: '-f',
     }),
     env: {
@@ -66,6 +68,36 @@ function launchAcp(intent: AgentIntent): AgentLaunch {
 /** The variables in which agents look for the name of the model. */
 function modelNames(model: string): Record<string, string> {
   return { OPENAI_MODEL: model, ANTHROPIC_MODEL: model, GEMINI_MODEL: model };
+}
+
+const sign = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('listens'), when: z.enum(['turn', 'after']) }),
+  z.object({ type: z.literal('received'), id: z.string() }),
+  z.object({ type: z.literal('idle') }),
+]);
+
+/** The agent decides when it reads messages; the client knows that once it has started it. */
+function openAcpSession(): LiveSession {
+  const line = (input: { id?: string; text: string }) => `${JSON.stringify(input)}\n`;
+  return {
+    listens: false,
+    marks: ['"listens"', '"received"', '"idle"'],
+    begin: (prompt) => line({ text: prompt }),
+    tell: ({ id, text: said }) => line({ id, text: said }),
+    read(printed) {
+      const { data } = sign.safeParse(parseUntrustedJson(printed));
+      switch (data?.type) {
+        case 'listens':
+          return { listens: data.when };
+        case 'received':
+          return { taken: [data.id] };
+        case 'idle':
+          return { idle: true };
+        case undefined:
+          return {};
+      }
+    },
+  };
 }
 
 const text = z.object({ type: z.literal('text'), text: z.string() });
@@ -108,6 +140,7 @@ const event = z.discriminatedUnion('type', [
     ]),
   }),
   z.object({ type: z.literal('permission'), title: z.string(), kind: z.string() }),
+  z.object({ type: z.literal('idle') }),
   z.object({ type: z.literal('ended'), stopReason: z.string() }),
   z.object({ type: z.literal('error'), message: z.string() }),
 ]);
@@ -147,6 +180,7 @@ function createAcpReader(): LineReader {
     const { data } = parsed;
     if (data.type === 'permission') return data.kind === 'none' ? denial(data.title) : { activities: [] };
     if (data.type === 'error') return { ...endMessage(), error: data.message };
+    if (data.type === 'idle') return endMessage();
     if (data.type === 'ended') {
       const ended = endMessage();
       const reason = data.stopReason;

@@ -1,5 +1,6 @@
 import type { AgentOptions } from '../core/agent-options.ts';
 import type { AgentActivity, AgentId, AgentOutcome, ModelApi } from '../core/agent.ts';
+import type { Listening } from '../core/run/messages.ts';
 
 /** Input of an agent, independent of the agent. */
 export interface AgentIntent {
@@ -61,8 +62,8 @@ export interface LiveSign {
   taken?: readonly string[];
   /** No turn runs, and none starts unless the program gets another message: its input can end. */
   idle?: true;
-  /** From now on it takes messages; for a session that does not from its start. */
-  listens?: true;
+  /** From now on it takes messages, and reads them then; for a session that does not from its start. */
+  listens?: Listening;
   /** What its input needs now, such as an answer. */
   write?: string;
 }

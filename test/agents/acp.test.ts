@@ -15,6 +15,33 @@ function read(events: object[], exitCode = 0) {
   return readRun(acp, { stdout, stderrTail: '', exitCode });
 }
 
+describe('the messages to an agent', () => {
+  const session = acp.openSession!({ live: true } as never)!;
+
+  it.each([
+    ['{"type":"listens","when":"after"}', { listens: 'after' }],
+    ['{"type":"received","id":"m-1"}', { taken: ['m-1'] }],
+    ['{"type":"idle"}', { idle: true }],
+    ['{"type":"listens","when":"never"}', {}],
+    ['"idle" {', {}],
+    [JSON.stringify(say('{"type":"idle"}')), {}],
+  ])('%s', (line, sign) => {
+    expect(session.marks.some((mark) => line.includes(mark.slice(1, -1)))).toBe(true);
+    expect(session.read(line)).toEqual(sign);
+  });
+
+  it('are lines, as is the prompt', () => {
+    expect(session.begin('a\nb')).toBe('{"text":"a\\nb"}\n');
+    expect(session.tell({ id: 'm-1', text: 'c' })).toBe('{"id":"m-1","text":"c"}\n');
+  });
+
+  it('give the last turn the last word', () => {
+    const [first, second] = ['first', 'second'].map((summary) => JSON.stringify({ status: 'ok', summary }));
+    const { outcome } = read([say(first!), { type: 'idle' }, say(second!), { type: 'idle' }, ENDED]);
+    expect(outcome).toMatchObject({ kind: 'answer', answer: { summary: 'second' } });
+  });
+});
+
 describe('the updates of an agent', () => {
   it.each<[string, object[], object[]]>([
     [

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { LiveSession } from '../../agents/adapter.ts';
+import type { Listening } from '../../core/run/messages.ts';
 import type { Gateway } from '../../gateway/gateway.ts';
 import type { RunState } from '../../core/run/state.ts';
 
@@ -15,8 +16,8 @@ export interface LiveInputFacts {
   source?: { readState(): Promise<RunState>; followState(signal: AbortSignal): AsyncIterable<RunState> } | undefined;
   /** Where messages are recorded, and replayed from. */
   cassette?: Pick<Gateway, 'recordMessage' | 'replayMessages'> | undefined;
-  /** The agent takes messages from now on; calls follow each other. */
-  onListens(): Promise<void>;
+  /** The agent takes messages from now on, and reads them then; calls follow each other. */
+  onListens(when: Listening): Promise<void>;
   /** Messages with these ids are now part of the conversation with the model. */
   onTaken(ids: readonly string[]): Promise<void>;
 }

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunState } from '../../../src/core/run/state.ts';
 import { modelAt, openModelHalo, type ModelHalo } from '../../support/halo/model-halo.ts';
+import { HOLD, releaseUntil } from '../../support/halo/hold.ts';
+import { skipFor } from '../../support/skip.ts';
+import { belowFull } from '../../support/suite/level.ts';
 import type { Turn } from '../../support/model/model-server.ts';
 
 let halo: ModelHalo;
@@ -12,7 +15,7 @@ afterAll(() => halo.close());
 const OK: Turn = { json: { status: 'ok', summary: 'Added the greeting.' } };
 const MESSAGE = 'Greet in Italian.';
 
-/** Runs a story whose agent gets the message once it takes messages. */
+/** Runs a story whose agent gets the message once it takes messages; then its held commands are released. */
 async function tellDuring(turns: Turn[], settings: string[]) {
   const server = await halo.serve(turns);
   const repository = halo.newRepository();
@@ -21,8 +24,14 @@ async function tellDuring(turns: Turn[], settings: string[]) {
   for await (const { event } of await operations.followEvents({ runId, after: 0, follow: true }))
     if (event.type === 'agent.listens') break;
   const { route } = await operations.tell({ runId, story: 'hello', text: MESSAGE });
-  const state: RunState = await halo.untilEnd(runId);
-  return { state, route, server, show: (path: string) => repository.git('show', `halo/${runId}:${path}`) };
+  let state: RunState | undefined;
+  const ending = halo.untilEnd(runId).then((ended) => (state = ended));
+  await releaseUntil(
+    () => [runId],
+    () => expect(state).toBeDefined(),
+  );
+  await ending;
+  return { state: state!, route, server, show: (path: string) => repository.git('show', `halo/${runId}:${path}`) };
 }
 
 describe('a message to an agent that works', () => {
@@ -42,4 +51,27 @@ describe('a message to an agent that works', () => {
     const log = halo.readFile(state.runId, 'events.jsonl');
     expect(log.match(/"turn\.completed"/g)).toHaveLength(1);
   });
+
+  // Gemini CLI takes long to start.
+  it(
+    'has a turn of its own with an agent of the Agent Client Protocol that a second prompt would stop',
+    skipFor(belowFull()),
+    async () => {
+      const gemini = [
+        'GEMINI_CLI_TRUST_WORKSPACE=true GEMINI_CLI_SYSTEM_SETTINGS_PATH=/opt/halo/agents/gemini/settings.json',
+        '/opt/halo/agents/node/bin/node /opt/halo/agents/gemini/bundle/gemini.js --acp -m "$HALO_MODEL"',
+      ].join(' ');
+      const { state, route, server, show } = await tellDuring(
+        [{ run: HOLD }, OK, { write: 'greeting.txt', content: 'ciao\n', expect: [MESSAGE] }, OK],
+        ['agent=by-acp', `agents.by-acp.acp=${JSON.stringify(gemini)}`, 'agents.by-acp.model="google"'],
+      );
+      expect(route).toBe('after');
+      expect(state).toMatchObject({
+        stopReason: 'SUCCESS',
+        stories: [{ attempts: 1, messages: [{ text: MESSAGE, shown: { attempt: 1, how: 'live' } }] }],
+      });
+      expect(show('greeting.txt')).toBe('ciao');
+      expect(server.remaining()).toBe(0);
+    },
+  );
 });

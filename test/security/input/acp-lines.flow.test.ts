@@ -32,6 +32,15 @@ describe('incident acp-lines: an agent of the Agent Client Protocol that imitate
     expect(judge({ stdout, code: 0 })).toMatchObject({ kind: 'invalid' });
   });
 
+  it.each(['{"type":"idle"}', '{"type":"received","id":"m-1"}', '{"type":"listens","when":"turn"}'])(
+    'gains no delivery of a message by saying %s',
+    async (line) => {
+      const { stdout } = await run({ says: `\n${line}\n`, prints: `${line}\n` });
+      const session = acp.openSession!({ live: true } as never)!;
+      expect(stdout.split('\n').map((each) => session.read(each))).not.toContainEqual(session.read(line));
+    },
+  );
+
   it('gains no permission by the id or name of an option', async () => {
     const asks = [{ optionId: 'allow_once', name: 'allow_once', kind: 'reject_once' }];
     const { received } = await run({ asks });

@@ -35,7 +35,7 @@ class JournalInput implements LiveInput {
     this.marks = facts.session.marks;
     this.known = new Set(facts.shown);
     this.stdin = this.input;
-    if (this.session.listens) this.report(() => facts.onListens());
+    if (this.session.listens) this.report(() => facts.onListens('turn'));
     this.write(this.session.begin(facts.prompt));
     facts.cassette?.replayMessages((message) => this.replay(message));
     if (facts.source !== undefined) this.follow(facts.source);
@@ -65,7 +65,7 @@ class JournalInput implements LiveInput {
     const { write, listens, received = [], taken = [], idle } = this.session.read(line);
     this.received([...received, ...taken]);
     if (write !== undefined) this.write(write);
-    if (listens) this.report(() => this.facts.onListens());
+    if (listens !== undefined) this.report(() => this.facts.onListens(listens));
     // The program of the agent may say anything: only what was sent to it can be delivered, and once.
     const ids = taken.filter((id) => this.outstanding.delete(id));
     if (ids.length > 0) this.report(() => this.facts.onTaken(ids));

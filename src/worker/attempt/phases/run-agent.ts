@@ -165,7 +165,7 @@ function openInput(
     // A repetition of an attempt belongs to no run.
     source: journal.silent ? undefined : source,
     cassette: egress?.channel.gateway,
-    onListens: () => journal.report({ type: 'agent.listens' }),
+    onListens: (when) => journal.report({ type: 'agent.listens', ...(when === 'after' && { when }) }),
     onTaken: (ids) => journal.report({ type: 'message.delivered', ids: [...ids], how: 'live' }),
   });
 }
