@@ -291,6 +291,7 @@ describe('view', () => {
       '  run       r1  /halo/runs/r1',
       '  next      halo logs r1 --story US-002           see what went wrong',
       '            halo logs r1 --story US-002 --gate 1  read the whole log of what failed',
+      '            halo debug r1 US-002                  try it in a copy of the attempt',
       '            halo diff r1                          look at the change',
       '            halo land r1                          fast-forward main to it',
       '            halo retry r1                         retry, with fresh attempts',

@@ -130,6 +130,8 @@ export function landingStep({ runId, pull }: Pick<RunState, 'runId' | 'pull'>): 
   return { do: pull !== undefined && pull.ended === undefined ? 'pull' : 'land', runId };
 }
 
+const DEBUG = 'try it in a copy of the attempt';
+
 /** How to inspect a story that failed or needs a person. */
 function lookingAt(story: StoryState, runId: string): NextStep[] {
   const { id, failedLog, stopReason, attempts } = story;
@@ -138,10 +140,12 @@ function lookingAt(story: StoryState, runId: string): NextStep[] {
   const ask = askOf(story);
   if (ask !== undefined) return [{ do: ask.first.do, runId, story: id, why: ask.first.why }];
   if (stopReason === 'APPROVAL_DENIED') return [{ ...logs, why: 'see what it did' }];
-  const failed: NextStep = { ...logs, why: 'see what went wrong' };
-  return failedLog === undefined
-    ? [failed]
-    : [failed, { ...logs, log: failedLog, why: 'read the whole log of what failed' }];
+  return [
+    { ...logs, why: 'see what went wrong' },
+    ...(failedLog === undefined ? [] : [{ ...logs, log: failedLog, why: 'read the whole log of what failed' }]),
+    // What failed is in a copy if the attempt came to its gates.
+    ...(failedLog?.startsWith('gates/') ? [{ do: 'debug', runId, story: id, why: DEBUG } as const] : []),
+  ];
 }
 
 /** The user enters the answer. */

@@ -25,7 +25,7 @@ import { whyStoryWaits } from '../../view/waiting.ts';
 const LABEL_WIDTH = 9;
 /** From this height on, the text of the selected story is shown below the table. */
 const ROOMY_HEIGHT = 30;
-const MAX_STEPS = 3;
+const MAX_STEPS = 4;
 const MAX_FACTS = 3;
 /** Facts of a run that other lines or views show, or for which there is no room. */
 const LEFT_OUT: readonly FactKind[] = [

@@ -4,7 +4,7 @@ import { formatUsd } from '../../core/budget.ts';
 import { STOP_REASONS } from '../../core/failure/stop-reason.ts';
 import { canRetry } from '../../core/run/actions.ts';
 import { possibleSteps, toCommands, type NextStep } from '../../core/run/next-steps.ts';
-import { decisiveStory, type RunState } from '../../core/run/state.ts';
+import type { RunState } from '../../core/run/state.ts';
 import { safeLine, safeText } from '../../core/text/safe-text.ts';
 import { inboxItems } from '../../view/inbox.ts';
 import { ClockTime } from '../page/clock-time.tsx';
@@ -98,8 +98,6 @@ function shellSteps(run: RunState, person: Person, hasMoved: boolean): Omit<Next
     { do: 'diff', runId },
     { do: status === 'ended' ? 'logs' : 'watch', runId },
   ];
-  const stuck = decisiveStory(run);
-  if (stuck?.stopReason === 'GATE_FAILED') looks.push({ do: 'debug', runId, story: stuck.id });
   if (!mayDo(person, 'control', run.user)) return looks;
   const stops = (['pause', 'cancel'] as const).filter((each) => each === 'cancel' || paused === undefined);
   return [

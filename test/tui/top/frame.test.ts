@@ -301,6 +301,7 @@ describe('with more room', () => {
         used     12.3k tokens in (4.0k cached), 678 out, 3 requests
         next     halo logs 0tbq1aaaaaaaaaa --story US-001   see what went wrong
                  halo logs 0tbq1aaaaaaaaaa --story US-001 --gate 1   read the whole log of what failed
+                 halo debug 0tbq1aaaaaaaaaa US-001   try it in a copy of the attempt
                  halo retry 0tbq1aaaaaaaaaa   retry, with fresh attempts
 
         STORY   STATE               PRIORITY  CRITERIA  ATTEMPTS  TIME   UPDATED  COMMIT  TITLE
