@@ -6,7 +6,7 @@ import { connectRedisClient, toRedisError } from './redis/redis-client.ts';
 import type { RedisLink } from './redis/connect-redis.ts';
 import { LOCAL_ENGINE } from '../core/engine/engine-address.ts';
 import { NO_LIMITS, type FleetLimits } from '../core/run/fleet-limit.ts';
-import type { JobEntry, JobRank, TakingWorker, WorkerSlots } from './scheduler/scheduler.ts';
+import type { JobEntry, JobRank, RankedJob, TakingWorker, WorkerSlots } from './scheduler/scheduler.ts';
 import { readDayUse } from './budget/budget-ledger.ts';
 import type { Charge } from '../core/budget.ts';
 import { defined } from '../lib/guards.ts';
@@ -57,7 +57,7 @@ export interface StoryQueue {
 
 export interface QueueOptions {
   /** The lane of a run's jobs, and what determines their order. */
-  rankOf: (runId: string) => Promise<JobRank>;
+  rankOf: (runId: string, job: RankedJob) => Promise<JobRank>;
   limits: () => Promise<FleetLimits>;
   /** See `ConsumerOptions`. */
   takeoverMs?: number | undefined;
@@ -101,7 +101,7 @@ export async function openQueue(
     });
   return {
     enqueue: async ({ delayMs = 0, ...job }) => {
-      const rank = await rankOf(job.runId);
+      const rank = await rankOf(job.runId, job);
       await failpoint('enqueue.before');
       await run(async () => {
         // A server without free memory does not stop a script that has begun to write, so test for free memory first.

@@ -1,7 +1,7 @@
 import { LOCAL_ENGINE } from '../engine/engine-address.ts';
 import { planNext } from './plan.ts';
 import { unmetNeeds } from './run-dependencies.ts';
-import type { RunState } from './state.ts';
+import type { RunState, StoryState } from './state.ts';
 
 /** Maximum number of stories that run at the same time in one HALO_HOME; an absent value means no limit. */
 export interface FleetLimits {
@@ -23,14 +23,13 @@ export const NO_LIMITS: FleetLimits = { perAgent: {} };
 export function limitedBy(run: RunState, all: readonly RunState[], limits: FleetLimits): string | undefined {
   if (!isReadyToStart(run)) return undefined;
   const { user = '', agent = '', repo } = run;
-  const perAgent = limits.perAgent[agent];
-  const rules: [setting: string, max: number | undefined, counts: (other: RunState) => boolean][] = [
+  const rules: [setting: string, max: number | undefined, counts: (other: RunState, story: StoryState) => boolean][] = [
     ['max', limits.max, () => true],
     ['per_repo', limits.perRepo, (other) => other.repo.mirror === repo.mirror],
     ['per_user', limits.perUser, (other) => other.user === user],
-    [`per_agent.${agent}`, perAgent, (other) => (other.agent ?? '') === agent],
+    [`per_agent.${agent}`, limits.perAgent[agent], (other, story) => agentOf(other, story) === agent],
   ];
-  const reached = rules.find(([, max, counts]) => max !== undefined && countInProgress(all.filter(counts)) >= max);
+  const reached = rules.find(([, max, counts]) => max !== undefined && countInProgress(all, counts) >= max);
   return reached && `fleet.${reached[0]} = ${reached[1]}`;
 }
 
@@ -90,8 +89,13 @@ export function countTakers(
   return { workers: found.length - draining - away, draining, ...(away > 0 && { away }) };
 }
 
-function countInProgress(runs: readonly RunState[]): number {
-  return runs.flatMap(({ status, stories }) =>
-    status === 'ended' ? [] : stories.filter(({ progress }) => progress === 'in_progress'),
-  ).length;
+function countInProgress(runs: readonly RunState[], counts: (run: RunState, story: StoryState) => boolean): number {
+  return runs
+    .filter(({ status }) => status !== 'ended')
+    .flatMap((run) => run.stories.filter((story) => story.progress === 'in_progress' && counts(run, story))).length;
+}
+
+/** The agent of the latest attempt at a story. */
+function agentOf({ agent = '' }: RunState, { choice, fallback }: StoryState): string {
+  return fallback?.agent ?? choice?.agent ?? agent;
 }

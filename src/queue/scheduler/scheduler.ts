@@ -23,6 +23,9 @@ export interface JobRank {
   started: boolean;
 }
 
+/** A job before it has a rank. */
+export type RankedJob = Pick<StoryJob, 'ordinal'> & { attempt: number };
+
 const JobEntry = z.object({
   ...StoryJob.shape,
   attempt: z.number(),

@@ -13,7 +13,10 @@ export interface RunInputs {
 }
 
 /** Throws RUN_NOT_FOUND and RUN_UNREADABLE. */
-export async function readRun(worker: Pick<WorkerContext, 'store'>, runId: string): Promise<RunInputs> {
+export async function readRun(
+  worker: { store: Pick<WorkerContext['store'], 'readRecord' | 'readWithoutActivities'> },
+  runId: string,
+): Promise<RunInputs> {
   const [events, record] = await Promise.all([
     worker.store.readWithoutActivities(runId),
     worker.store.readRecord(runId),

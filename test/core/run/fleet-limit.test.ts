@@ -39,6 +39,15 @@ test.each<[string, RunState, Partial<FleetLimits>, string | undefined]>([
   expect(limitedBy(waiting, [waiting, other], limits(most))).toBe(held);
 });
 
+test('a story counts for the agent that its attempt has', () => {
+  const choice = { agent: 'claude', by: 'story' } as const;
+  const other = run('bbbb', { under: 2 });
+  const stories = other.stories.map((story, index) => (index === 0 ? { ...story, choice } : story));
+  const chosen = { ...other, stories };
+  expect(limitedBy(waiting, [waiting, chosen], limits({ perAgent: { codex: 2 } }))).toBeUndefined();
+  expect(limitedBy(waiting, [waiting, chosen], limits({ perAgent: { codex: 1 } }))).toBe('fleet.per_agent.codex = 1');
+});
+
 test('a run that has nothing to start is not limited', () => {
   const busy = run('bbbb', { under: 2 });
   expect(limitedBy(busy, [waiting, busy], limits({ max: 2 }))).toBeUndefined();

@@ -56,4 +56,28 @@ describe('the rank of the jobs of a run', () => {
     writeFileSync(join(home, 'config.toml'), '[[engines]]\nname = "b"\naddress = "unix:///b"\nusers = ["ada"]\n');
     expect(await rankOf(entry.runId)).toMatchObject({ engines: ['local', 'b'] });
   });
+
+  it('has the agent that its story, a route, or a provider that failed chooses', async ({ home }) => {
+    const store = openStore(home, { transcribe: () => [] });
+    const entry = { ...created(undefined, 3), agent: 'codex' };
+    const stories = entry.prd.stories.map((story, index) =>
+      index === 1 ? { ...story, extra: { labels: 'ui' } } : story,
+    );
+    const route = [{ label: 'ui', agent: 'gemini' }];
+    const model = { api: 'openai', name: 'm', fallback: [] };
+    const agents = { model, otherAgents: { claude: { model }, gemini: { model } }, fallback: ['claude'] };
+    const config = { agent: 'codex', route, storyChoices: { 'US-001': { agent: 'claude' } }, ...agents };
+    await store.createRun({ ...entry, prd: { ...entry.prd, stories } }, { ...ORIGIN, config });
+    const rankOf = openJobRanks(home, store);
+    const agentOf = async (ordinal: number) => (await rankOf(entry.runId, { ordinal, attempt: 1 })).agent;
+    expect(await Promise.all([0, 1, 2, 3].map(agentOf))).toEqual(['claude', 'gemini', 'codex', 'codex']);
+    await store.append(entry.runId, [
+      ...attempted('US-003'),
+      {
+        ...{ type: 'story.postponed', story: 'US-003', attempt: 1, model: 'm', by: 'provider' },
+        ...{ why: 'Codex failed.', notBefore: '2030-01-01T00:00:00.000Z', left: 'codex' },
+      },
+    ]);
+    expect(await agentOf(2)).toBe('claude');
+  });
 });
