@@ -170,15 +170,27 @@ export async function checkSnapshots(engine: Pick<SandboxEngine, 'canOverlay'>, 
   return { name: 'snapshots', ok: 'warn', says, fix: resetCommand(first.key) };
 }
 
-/** Checks that each key of the model of config.toml is there. Commands may ask the user: they are not run. */
-export async function checkKeys(config: Pick<Config, 'model'>, env: Env): Promise<Finding[]> {
-  const sources = [config.model, ...config.model.keys];
-  return Promise.all(
-    sources.map(async (source, position) => {
-      const name = sources.length === 1 ? 'model key' : `model key ${position + 1}`;
-      return { name, ...(await checkSource(source, env)) };
+/** Checks that each key of the agents that a run may use is there. Commands may ask the user: they are not run. */
+export async function checkKeys(
+  { agent, model, otherAgents }: Pick<Config, 'agent' | 'model' | 'otherAgents'>,
+  env: Env,
+): Promise<Finding[]> {
+  const all = Object.entries({ [agent]: { model }, ...otherAgents }).map(([name, of]) => ({
+    of: name === agent ? '' : ` of ${name}`,
+    sources: of.model.api === undefined && name !== agent ? [] : [of.model, ...of.model.keys],
+  }));
+  // Agents of one provider have the same keys.
+  const named = new Set<string>();
+  const found = all.flatMap(({ of, sources }) =>
+    sources.flatMap((source, position) => {
+      const { keyEnv, keyFile, keyCommand } = source;
+      const key = JSON.stringify([keyEnv, keyFile, keyCommand]);
+      if (named.has(key)) return [];
+      named.add(key);
+      return [{ name: `model key${sources.length === 1 ? '' : ` ${position + 1}`}${of}`, source }];
     }),
   );
+  return Promise.all(found.map(async ({ name, source }) => ({ name, ...(await checkSource(source, env)) })));
 }
 
 const FIX = 'where the worker starts; it is not needed to replay cassettes, or for the agent command';

@@ -54,7 +54,7 @@ export async function diagnose(host: Host, { folder, skipped = [] }: DiagnoseOpt
     { name: 'image', check: checkImage },
     { name: 'sandbox', check: () => checkSandbox(engine, host.home) },
     { name: 'engines', check: () => checkEngines(host.home) },
-    { name: 'agent', check: async () => checkAgent(engine, (await configOf()).agent) },
+    { name: 'agent', check: async () => checkAgents(engine, await configOf()) },
     { name: 'redis', check: () => checkQueue(host) },
     { name: 'model key', check: async () => checkKeys(await configOf(), processEnv()) },
     { name: 'forge', check: () => checkForges(host.home, processEnv()) },
@@ -130,6 +130,12 @@ async function checkImage(): Promise<Finding> {
     case 'missing':
       return { name: 'image', ok: 'fail', says: 'halo-sandbox does not exist', fix };
   }
+}
+
+/** The agent of the run, and those that routes and `fallback` may choose instead. */
+async function checkAgents(engine: SandboxEngine, { agent, otherAgents }: Config): Promise<Finding[]> {
+  const others = Object.keys(otherAgents).map((other) => checkAgent(engine, other));
+  return Promise.all([checkAgent(engine, agent), ...others]);
 }
 
 async function checkAgent(engine: SandboxEngine, agent: string): Promise<Finding> {

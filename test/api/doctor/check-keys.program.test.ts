@@ -43,4 +43,16 @@ describe('the keys of a model', () => {
       { name: 'model key 4', ok: 'ok', says: 'a command prints it; it was not run' },
     ]);
   });
+
+  it('are also those of agents that routes and fallback name, once for each provider', async () => {
+    const home = tempDir('halo-doctor');
+    const route = '[[route]]\nattempt = 2\nagent = "opencode"\n\n[[route]]\nlabel = "ui"\nagent = "gemini"\n';
+    const { root } = newRepository({ 'halo.toml': `fallback = ["claude"]\n${route}` });
+    const found = await keysOf(home, { OPENAI_API_KEY: 'sk-1', GEMINI_API_KEY: 'g' }, root);
+    expect(found.map(({ name, says }) => `${name}: ${says}`)).toEqual([
+      'model key: OPENAI_API_KEY is set',
+      'model key of opencode: ANTHROPIC_API_KEY is not set',
+      'model key of gemini: GEMINI_API_KEY is set',
+    ]);
+  });
 });
