@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { parseIssueSource } from '../../../src/core/issues/issue-source.ts';
+import { measuresOf } from '../../../src/core/prd/story-measures.ts';
 import type { Issue } from '../../../src/forge/forge.ts';
 import { issuesToPrd } from '../../../src/features/issues/forge/issues-to-prd.ts';
 import { parsePrd } from '../../../src/prd/parse-prd.ts';
@@ -40,6 +41,17 @@ describe('issues as a PRD', () => {
       ['#3', 0, 'pending'],
       ['#4', 2, 'done'],
     ]);
+  });
+
+  test('other labels are those of the story, by which routes choose', () => {
+    const [story] = storiesOf({ number: 1, labels: ['UI', 'halo', 'halo:next', 'halo:failed', 'good\u202e first'] });
+    expect(story?.extra).toEqual({ labels: ['UI', 'good<U+202E> first'] });
+    expect(measuresOf(story!).labels).toEqual(['ui', 'good<u+202e> first']);
+    expect(storiesOf({ number: 2, labels: ['halo'] })[0]?.extra).toEqual({});
+    const many = Array.from({ length: 90 }, (_, n) => `${n}`.padEnd(300, 'x'));
+    const { labels } = measuresOf(storiesOf({ number: 3, labels: many })[0]!);
+    expect(labels).toHaveLength(50);
+    expect(Math.max(...labels.map(({ length }) => length))).toBe(100);
   });
 
   test('an issue that moved to another page between two requests is one story', () => {

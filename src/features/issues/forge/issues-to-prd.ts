@@ -7,6 +7,8 @@ const MAX_TITLE = 200;
 const MAX_BODY = 20_000;
 const MAX_CRITERIA = 50;
 const MAX_CRITERION = 500;
+const MAX_LABELS = 50;
+const MAX_LABEL = 100;
 
 /** The labels that order the issues with a label, unless `issues.priority_labels` names others. */
 export function priorityLabels(label: string): string[] {
@@ -19,7 +21,11 @@ export function priorityLabels(label: string): string[] {
  */
 export function issuesToPrd(source: IssueSource, issues: readonly Issue[], priorityLabels: readonly string[]): PrdFile {
   const once = [...new Map(issues.map((issue) => [issue.number, issue])).values()].sort((a, b) => a.number - b.number);
-  const stories = once.map((issue) => ({ ...toStory(issue), priority: priorityOf(issue, priorityLabels) }));
+  const stories = once.map((issue) => ({
+    ...toStory(issue),
+    priority: priorityOf(issue, priorityLabels),
+    ...labelsOf(issue, source, priorityLabels),
+  }));
   const text = JSON.stringify({ project: source.project, stories }, undefined, 2);
   return { path: formatIssueSource(source), bytes: new TextEncoder().encode(text) };
 }
@@ -40,6 +46,13 @@ function toStory({ number, title, body, isClosed }: Issue) {
 function priorityOf({ labels }: Issue, priorityLabels: readonly string[]): number {
   const index = priorityLabels.findIndex((label) => labels.includes(label));
   return index < 0 ? priorityLabels.length : index;
+}
+
+/** Routes choose by them. Those with which halo selects, orders and marks issues say nothing about the story. */
+function labelsOf({ labels }: Issue, { label: own }: IssueSource, priorityLabels: readonly string[]) {
+  const isOwn = (label: string) => label === own || label.startsWith(`${own}:`) || priorityLabels.includes(label);
+  const others = labels.filter((label) => !isOwn(label)).map((label) => safeLine(label, MAX_LABEL));
+  return others.length === 0 ? {} : { labels: others.slice(0, MAX_LABELS) };
 }
 
 /** An open comment hides the rest of the text, as in the browser. */
