@@ -27,7 +27,7 @@ export interface AgentSettings {
 
 /** The configuration of a run: its settings, and what follows from several of them. Contains no secrets; frozen. */
 export interface Config
-  extends Omit<Settings, HostTable | 'agents' | 'providers' | 'model' | 'prices' | 'review' | 'choice'>, AgentSettings {
+  extends Omit<Settings, HostTable | 'agents' | 'providers' | 'model' | 'prices' | 'review'>, AgentSettings {
   review: {
     when: Settings['review']['when'];
     /** Who may review, the best first: the first one with a key does. */

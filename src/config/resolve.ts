@@ -140,7 +140,7 @@ interface Known {
 /** Adds what follows from several settings. */
 function toConfig(all: Settings, known: Known): Config {
   const { toml, api, models: catalog } = known;
-  const { agents, model, review, ...others } = omit(all, [...HOST_TABLES, 'providers', 'choice']);
+  const { agents, model, review, ...others } = omit(all, [...HOST_TABLES, 'providers']);
   const acp = agents.acp[all.agent];
   const own = hasOwnAdapter(all.agent) ? agents[all.agent] : { answer: acp?.answer };
   const { name = '', baseUrl = '' } = model;

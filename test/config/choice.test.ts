@@ -174,8 +174,19 @@ test('another PRD chooses among the agents and models that the run has', () => {
   ]);
   expect(again).toEqual({
     storyChoices: { S1: { agent: 'claude', effort: 'high' }, S3: { model: 'gpt-5.4' } },
+    problems: [],
     unused: [expect.stringContaining('story S2'), expect.stringContaining('story S4')],
   });
+});
+
+test('another PRD may not choose what only a route of the owner brought, as at a submit', () => {
+  const home = '[choice]\nagents = ["codex"]\nmodels = []\n[[route]]\nlabel = "ui"\nagent = "claude"\n';
+  const { config } = resolve([story({})], { home });
+  expect(Object.keys(config.otherAgents)).toEqual(['claude']);
+  const again = chooseAgain(config, [story({ agent: 'claude' })]);
+  expect(again).toMatchObject({ storyChoices: {}, problems: [expect.stringMatching(/^story S1: the agent "claude"/)] });
+  expect(() => resolve([story({ agent: 'claude' })], { home })).toThrow('the agent "claude" may not be chosen');
+  expect(chooseAgain(config, [story({ effort: 'high' })]).problems).toEqual([]);
 });
 
 describe('routes choose', () => {

@@ -17,6 +17,7 @@ describe('defaults', () => {
       agentCommand: undefined,
       otherAgents: {},
       route: [],
+      choice: {},
       fallback: [],
       storyChoices: {},
       agentAnswer: 'json',

@@ -1,5 +1,5 @@
 import { mergeSettings, type ConfigLayer } from '../config-layer.ts';
-import type { Settings } from '../config.ts';
+import type { Config, Settings } from '../config.ts';
 import type { Route } from '../schema/choice-table.ts';
 import type { Setting } from '../settings.ts';
 
@@ -18,6 +18,15 @@ export function allowing({ agents, models }: Lists, layers: readonly ConfigLayer
     ...['model.name', 'model.fallback', 'model.allow'].flatMap((key) => own.get(key)?.value ?? []),
     ...routesOf(own.get('route')).flatMap(({ model }) => model ?? []),
   ];
+  return {
+    agent: (name) => agents?.includes(name) ?? true,
+    model: (name) => named.includes(name) || (models?.some((each) => matches(name, each)) ?? true),
+  };
+}
+
+/** What a run may choose among the agents and models that it has: its own, and those that `[choice]` allowed at its submit. */
+export function allowingAgain({ choice: { agents, models }, model, route }: Config): Allowing {
+  const named = [model.name, ...model.fallback, ...model.allow, ...route.map((each) => each.model)];
   return {
     agent: (name) => agents?.includes(name) ?? true,
     model: (name) => named.includes(name) || (models?.some((each) => matches(name, each)) ?? true),

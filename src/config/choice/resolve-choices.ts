@@ -8,7 +8,7 @@ import { defined } from '../../lib/guards.ts';
 import { isForeignModel } from '../resolve-model.ts';
 import type { AgentSettings, Config } from '../config.ts';
 import type { Route } from '../schema/choice-table.ts';
-import { refusal, type Allowing } from './allowed-choices.ts';
+import { allowingAgain, refusal, type Allowing } from './allowed-choices.ts';
 import { withChoice } from './choose-agent.ts';
 
 /** What choices are resolved with. */
@@ -61,23 +61,27 @@ export function resolveChoices(config: Config, choosing: Choosing): Resolved {
 }
 
 /**
- * What the stories of another PRD choose in a run with this configuration, of the agents and models that it has; and
- * sentences about the rest.
+ * What the stories of another PRD choose in a run with this configuration, of the agents and models that it has; sentences
+ * about the rest, and about what `[choice]` refuses.
  */
 export function chooseAgain(
   config: Config,
   stories: Choosing['stories'],
-): Pick<Resolved, 'unused'> & { storyChoices: Config['storyChoices'] } {
+): Pick<Resolved, 'problems' | 'unused'> & { storyChoices: Config['storyChoices'] } {
   const isKnown = (name: string, { model, prices }: Config) =>
     model.api !== undefined &&
     !isForeignModel(name, { api: model.api, baseUrl: model.baseUrl }) &&
     ([model.name, ...model.fallback, ...model.allow].includes(name) || Object.hasOwn(prices, name));
-  const { config: chosen, unused } = resolveChoices(
+  const {
+    config: chosen,
+    problems,
+    unused,
+  } = resolveChoices(
     { ...config, fallback: [], route: [], storyChoices: {} },
     {
       stories,
       agents: [config.agent, ...Object.keys(config.otherAgents)],
-      isAllowed: { agent: () => true, model: () => true },
+      isAllowed: allowingAgain(config),
       isForeign: () => false,
       isKnown,
       withAgent: (agent) => withChoice(config, { agent }),
@@ -85,7 +89,7 @@ export function chooseAgain(
       conflictsOf: () => [],
     },
   );
-  return { storyChoices: chosen.storyChoices, unused };
+  return { storyChoices: chosen.storyChoices, problems, unused };
 }
 
 /** Adds what a route needs; unlike the fields of a story, all that it says must be usable. */

@@ -65,10 +65,14 @@ export async function replanRun(
   if (run.config.prd.criteria === 'required') assertCriteria(file);
   assertTestsCommand(prd, run.config.tests.command, file.path);
   const changes = comparePrds(run.prd, prd);
-  const { storyChoices, unused } = chooseAgain(
+  const { storyChoices, problems, unused } = chooseAgain(
     run.config,
     prd.stories.filter(({ status }) => status !== 'done' && status !== 'skipped'),
   );
+  if (problems.length > 0)
+    throw new HaloError('CONFIG_INVALID', problems.join('\n'), {
+      hint: 'Choose an agent and a model that the run may use; it has the rules of its submit.',
+    });
   const choices = isDeepStrictEqual(storyChoices, run.config.storyChoices) ? {} : { choices: { storyChoices } };
   const prdPath = given === undefined || given.path === '-' || given.remote ? undefined : given.path;
   const result = await store.transact(runId, async (state) => {
