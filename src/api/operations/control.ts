@@ -11,7 +11,7 @@ import {
   storySchema,
 } from './schemas.ts';
 
-const toldSchema: Schema<Told> = (z) =>
+const messageResultSchema: Schema<Told> = (z) =>
   z.object({
     runId: z.string(),
     changed: z.boolean().describe('False: the story has this message already, and no agent has seen it.'),
@@ -176,7 +176,7 @@ export const controlOperations = {
         text: z.string().min(1).max(65_536).describe('The message, at most 8,000 characters.'),
       }),
     example: { story: 'US-001', text: 'Use the port of the old service, 8080.' },
-    output: { kind: 'json', schema: toldSchema },
+    output: { kind: 'json', schema: messageResultSchema },
     tool: { title: 'Send a message to an agent', when: 'Only with what the user said.', idempotent: true },
     async run(context, { runId, story, text }) {
       const [{ openKeeper }, { sendMessage }] = await Promise.all([

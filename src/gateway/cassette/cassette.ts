@@ -62,9 +62,9 @@ export async function readCassette(path: string): Promise<Cassette> {
   if (!header.safeParse(first).success) throw broken(path, 'its first line is not a cassette header of version 1');
   const messages: CassetteMessage[] = [];
   const exchanges = rest.flatMap((value, index) => {
-    const told = message.safeParse(value);
-    if (told.success) {
-      messages.push(told.data.message);
+    const spoken = message.safeParse(value);
+    if (spoken.success) {
+      messages.push(spoken.data.message);
       return [];
     }
     const parsed = exchange.safeParse(value);

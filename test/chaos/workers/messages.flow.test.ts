@@ -18,8 +18,8 @@ describe('hazard 81: two people send messages, and the worker is killed before t
       const events = (type: string) => world.journal(runId).filter((event) => event.type === type);
       const first = world.startWorker();
       await vi.waitUntil(() => events('agent.launched').length === 1, PATIENCE);
-      const told = await Promise.all(SENT.map((text) => world.operations.tell({ runId, story: 'A', text })));
-      expect(told).toMatchObject(SENT.map(() => ({ changed: true, route: 'next' })));
+      const results = await Promise.all(SENT.map((text) => world.operations.tell({ runId, story: 'A', text })));
+      expect(results).toMatchObject(SENT.map(() => ({ changed: true, route: 'next' })));
       // A client that got no response sends the last one again.
       const { state } = await world.operations.getRun({ runId });
       const { text = '', id } = state.stories[0]!.messages!.at(-1)!;
@@ -37,7 +37,7 @@ describe('hazard 81: two people send messages, and the worker is killed before t
       await checkInvariants(world, [{ runId, repository, main: 'unchanged', landed: ['A'] }]);
       const delivered = events('message.delivered').flatMap((event) => ('ids' in event ? [event] : []));
       expect(delivered).toMatchObject([{ attempt: 1, how: 'prompt' }]);
-      expect(delivered[0]!.ids.toSorted()).toEqual(told.map(({ message }) => message).toSorted());
+      expect(delivered[0]!.ids.toSorted()).toEqual(results.map(({ message }) => message).toSorted());
       const prompt = repository.git('show', `halo/${runId}:A`);
       for (const each of SENT) expect(prompt.split(each)).toHaveLength(2);
     } finally {

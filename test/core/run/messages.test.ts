@@ -57,8 +57,8 @@ describe('what has become of a message', () => {
       'delivered',
     ],
   ])('%s', (_, entries, state) => {
-    const told = first(...entries);
-    expect(messageState(told, told.messages!.at(-1)!)).toBe(state);
+    const given = first(...entries);
+    expect(messageState(given, given.messages!.at(-1)!)).toBe(state);
   });
 
   it('keeps text, author and time in the order in which they were sent', () => {

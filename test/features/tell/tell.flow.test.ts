@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -46,6 +47,9 @@ describe('a message to Claude Code', () => {
     expect(deliveries(runId)).toMatchObject([{ how: 'live', ids: [sent.message], attempt: 1 }]);
     expect(server.requests.map(({ body }) => body.includes('not hello.'))).toEqual([false, true, true]);
     expect(halo.readFile(runId, 'artifacts/hello/1/prompt.md')).not.toContain('hola');
+    const proof = JSON.parse(halo.readFile(runId, 'artifacts/hello/1/proof.json')) as { messages: unknown };
+    const sha256 = createHash('sha256').update(TEXT).digest('hex');
+    expect(proof.messages).toEqual([{ by: expect.any(String) as string, how: 'live', sha256 }]);
     await server.close();
 
     const cassettes = halo.keepCassette(state);

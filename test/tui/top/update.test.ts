@@ -23,6 +23,25 @@ import {
 
 const open = () => after(start(), listed());
 
+describe('a message to an agent', () => {
+  const running = stateOf(...RUNNING, { type: 'agent.listens', story: 'US-002', attempt: 1 });
+
+  it('is typed in a line that says where it goes, and sent with Enter', () => {
+    const typed = after(start(), listed([running]), 'm');
+    expect(typed.inputLine?.label).toBe('Message to the agent that is working, US-002');
+    expect(linesOf(typed).join('\n')).toContain('Message to the agent that is working, US-002: _');
+    const sent = after(typed, ...typing('Use euros.'), 'enter');
+    expect(sent.acting).toEqual({ name: 'tell', runId: RUN, story: 'US-002', text: 'Use euros.' });
+    expect(after(typed, 'enter').acting).toBeUndefined();
+    expect(after(typed, 'escape').inputLine).toBeUndefined();
+  });
+
+  it('is refused if no agent will work on a story', () => {
+    const ended = after(start(), listed([stateOf(...succeeded(DONE))]), 'm');
+    expect(ended.notice?.text).toContain('No agent works on a story');
+  });
+});
+
 describe('keys', () => {
   it('select a run, open it, its log and its diff, and go back', () => {
     const run = after(open(), 'down', 'enter');

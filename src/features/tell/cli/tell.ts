@@ -65,9 +65,9 @@ async function tell(
     const message = await readMessage({ text, file, edit }, () => Promise.resolve(where), cli);
     if (message === undefined) return showMessages(story, where, { json, cli });
     await cli.note(where);
-    const told = await operations.tell({ runId, story: story.id, text: message });
-    const isAsAnnounced = told.changed && told.route === messageRoute(story) && !json;
-    return isAsAnnounced ? { ...told, says: `to story ${story.id}` } : told;
+    const result = await operations.tell({ runId, story: story.id, text: message });
+    const isAsAnnounced = result.changed && result.route === messageRoute(story) && !json;
+    return isAsAnnounced ? { ...result, says: `to story ${story.id}` } : result;
   });
   if (result !== undefined) await printControlResult(result, { word: 'sent', json: json === true, cli });
 }
