@@ -69,10 +69,10 @@ class JournalInput implements LiveInput {
     // The program of the agent may say anything: only what was sent to it can be delivered, and once.
     const ids = taken.filter((id) => this.outstanding.delete(id));
     if (ids.length > 0) this.report(() => this.facts.onTaken(ids));
-    if (idle && this.outstanding.size === 0) void this.endUnlessSent();
+    if (idle) void this.endUnlessSent();
   }
 
-  /** Ends the input, unless the journal has another message. */
+  /** Ends the input, unless a message is outstanding or the journal has another one. */
   private async endUnlessSent(): Promise<void> {
     if (this.isEnding) return;
     this.isEnding = true;
