@@ -2,8 +2,8 @@
 //
 // Runs CODEX, the program of Codex, by its app server. Reads lines {"id": "…", "text": "…"} from stdin: the first is the
 // prompt, and each further one a message, which becomes part of the running turn, or else a turn of its own. Prints the
-// lines of `codex exec --json`, and {"type":"message.received","id":"…"} for a message that the model gets. SCHEMA is the file
-// with the schema of the answer. Exits 0 once stdin has ended and all turns are completed, 1 after an error, and with the
+// lines of `codex exec --json`, {"type":"message.queued","id":"…"} for a message, and {"type":"message.received","id":"…"} once
+// the model gets it. SCHEMA is the file with the schema of the answer. Exits 0 once stdin has ended and all turns are completed, 1 after an error, and with the
 // exit code of a Codex that ends before.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -18,6 +18,9 @@ const PARTS = [
   'item/reasoning/textDelta',
 ];
 const UNKNOWN_METHOD = -32601;
+
+/** Items during which the model writes, or is about to. */
+const TEXTS = ['userMessage', 'agentMessage', 'reasoning', 'plan', 'hookPrompt', 'contextCompaction'];
 
 const STATUS = { inProgress: 'in_progress' };
 
@@ -43,8 +46,12 @@ const READERS = {
   'turn/started': () => print({ type: 'turn.started' }),
   'item/started'({ item }) {
     if (item.type !== 'agentMessage') printItem('item.started', item);
+    if (TEXTS.includes(item.type)) return;
+    actions.add(item.id);
+    giveWaiting();
   },
   'item/completed'({ item }) {
+    actions.delete(item.id);
     if (item.type === 'userMessage' && item.clientId) print({ type: 'message.received', id: item.clientId });
     else printItem('item.completed', item);
   },
@@ -63,9 +70,10 @@ const READERS = {
   },
   'turn/completed'({ turn: { id, status, error } }) {
     completed.add(id);
+    actions.clear();
     if (status === 'completed') {
       print({ type: 'turn.completed', usage });
-      for (const line of refused.splice(0)) take(line);
+      giveWaiting();
       endIfDone();
     } else {
       print({ type: 'turn.failed', error: { message: error?.message ?? `the turn was ${status}` } });
@@ -94,8 +102,10 @@ let usage = {};
 /** Ids of turns. */
 const begun = new Set();
 const completed = new Set();
-/** Messages that the running turn did not take. */
-const refused = [];
+/** Ids of commands and other actions that have begun. */
+const actions = new Set();
+/** Messages that the running turn cannot take yet. */
+const waiting = [];
 let isEnded = false;
 
 createInterface({ input: codex.stdout }).on('line', (line) => {
@@ -104,7 +114,7 @@ createInterface({ input: codex.stdout }).on('line', (line) => {
 });
 const given = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 await begin();
-for await (const line of given) take(line);
+for await (const line of given) take(JSON.parse(line));
 isEnded = true;
 endIfDone();
 
@@ -124,13 +134,23 @@ async function begin() {
   print({ type: 'thread.started', thread_id: threadId });
 }
 
+/** While the model writes, a message waits: Codex would ask the model again, and lose what it has written. */
+function take(message) {
+  if (message.id !== undefined) print({ type: 'message.queued', id: message.id });
+  if (isBusy() && actions.size === 0) waiting.push(message);
+  else give(message);
+}
+
+function giveWaiting() {
+  for (const message of waiting.splice(0)) give(message);
+}
+
 /** Gives Codex the prompt or a message: to the running turn, if there is one. */
-function take(line) {
-  const { id, text } = JSON.parse(line);
+function give({ id, text }) {
   const params = { threadId, clientUserMessageId: id, input: [{ type: 'text', text }], outputSchema };
   request('turn/start', params, ({ result, error }) => {
     if (error === undefined) begun.add(result.turn.id);
-    else if (isBusy()) refused.push(line);
+    else if (isBusy()) waiting.push({ id, text });
     else fail(error);
   });
 }

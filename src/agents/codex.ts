@@ -149,20 +149,21 @@ function writeConfig({ model, options = {} }: AgentIntent, modelUrl: string): st
 }
 
 const sign = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('message.received'), id: z.string() }),
+  z.object({ type: z.enum(['message.queued', 'message.received']), id: z.string() }),
   z.object({ type: z.literal('turn.completed') }),
 ]);
 
-/** Messages become part of the turn that runs, or a turn of their own. */
+/** Messages become part of the turn that runs, while it executes something, or a turn of their own. */
 function openCodexSession(): LiveSession {
   return {
     listens: true,
-    marks: ['"message.received"', '"turn.completed"'],
+    marks: ['"message.queued"', '"message.received"', '"turn.completed"'],
     begin: (text) => inputLine({ text }),
     tell: inputLine,
     read(line) {
       const { data } = sign.safeParse(parseUntrustedJson(line));
       if (data?.type === 'turn.completed') return { idle: true };
+      if (data?.type === 'message.queued') return { received: [data.id] };
       return data === undefined ? {} : { taken: [data.id] };
     },
   };

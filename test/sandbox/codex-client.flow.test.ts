@@ -68,19 +68,21 @@ describe('the client of the app server of Codex', () => {
       input: [{ type: 'text', text: 'Use euro.' }],
       outputSchema: SCHEMA,
     });
-    expect(done.lines.filter(({ type }) => /^(?:turn|message)/.test(type)).map(({ type }) => type)).toEqual([
+    expect(done.lines.filter(({ type }) => /^(?:turn|message\.received)/.test(type)).map(({ type }) => type)).toEqual([
       ...['turn.started', 'message.received', 'turn.completed'],
     ]);
+    expect(done.lines).toContainEqual({ type: 'message.queued', id: 'm-1' });
     expect(done.lines).toContainEqual({ type: 'message.received', id: 'm-1' });
     expect(done.code).toBe(0);
   });
 
   it.each([
     ['comes after the end of the turn', {}, { afterwards: [{ id: 'm-1', text: 'Use euro.' }] }],
+    ['comes while the model writes', {}, { messages: [{ id: 'm-1', text: 'Use euro.' }] }],
     ['the running turn refuses', { refuses: ['m-1'] }, { messages: [{ id: 'm-1', text: 'Use euro.' }] }],
   ])('gives a message that %s a turn of its own', async (_how, scenario, given) => {
     const done = await runCodexClient(scenario, given);
-    expect(done.lines.filter(({ type }) => /^(?:turn|message)/.test(type)).map(({ type }) => type)).toEqual([
+    expect(done.lines.filter(({ type }) => /^(?:turn|message\.received)/.test(type)).map(({ type }) => type)).toEqual([
       ...['turn.started', 'turn.completed', 'turn.started', 'message.received', 'turn.completed'],
     ]);
     expect(done.code).toBe(0);

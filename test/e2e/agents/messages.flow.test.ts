@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunState } from '../../../src/core/run/state.ts';
-import { modelAt, openModelHalo, type ModelHalo } from '../../support/halo/model-halo.ts';
+import { modelAt, openModelHalo, replaying, treeOf, type ModelHalo } from '../../support/halo/model-halo.ts';
 import { HOLD, releaseUntil } from '../../support/halo/hold.ts';
 import { skipFor } from '../../support/skip.ts';
 import { belowFull } from '../../support/suite/level.ts';
@@ -31,15 +31,17 @@ async function tellDuring(turns: Turn[], settings: string[]) {
     () => expect(state).toBeDefined(),
   );
   await ending;
-  return { state: state!, route, server, show: (path: string) => repository.git('show', `halo/${runId}:${path}`) };
+  const show = (path: string) => repository.git('show', `halo/${runId}:${path}`);
+  return { state: state!, route, server, repository, show };
 }
 
 describe('a message to an agent that works', () => {
-  it('changes what Codex does in the turn that runs', async () => {
-    const { state, route, server, show } = await tellDuring(
+  it('changes what Codex does in the turn that runs, also in a replay', async () => {
+    const codex = ['agent=codex', 'agents.codex.live=true'];
+    const { state, route, server, repository, show } = await tellDuring(
       // It looks around until it has the message.
-      [{ run: 'sleep 0.1; ls', until: MESSAGE }, { write: 'greeting.txt', content: 'ciao\n', expect: [MESSAGE] }, OK],
-      ['agent=codex', 'agents.codex.live=true'],
+      [{ run: 'sleep 0.5; ls', until: MESSAGE }, { write: 'greeting.txt', content: 'ciao\n', expect: [MESSAGE] }, OK],
+      [...codex, 'model.mode=record'],
     );
     expect(route).toBe('live');
     expect(state).toMatchObject({
@@ -50,6 +52,12 @@ describe('a message to an agent that works', () => {
     expect(server.remaining()).toBe(0);
     const log = halo.readFile(state.runId, 'events.jsonl');
     expect(log.match(/"turn\.completed"/g)).toHaveLength(1);
+    await server.close();
+
+    const again = halo.newRepository();
+    const replayed = await halo.run(again.root, [{ id: 'hello' }], replaying(halo.keepCassette(state), codex));
+    expect(replayed).toMatchObject({ stopReason: 'SUCCESS', usage: { requests: state.usage.requests } });
+    expect(treeOf(again, replayed)).toBe(treeOf(repository, state));
   });
 
   // Gemini CLI takes long to start.

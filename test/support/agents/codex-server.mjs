@@ -51,6 +51,7 @@ function begin() {
   for (const line of scenario.prints ?? []) process.stdout.write(`${line}\n`);
   for (const [method, params] of scenario.notifies ?? []) notify(method, params);
   if (scenario.exits !== undefined) process.exit(scenario.exits);
+  if (toWait > 0 || refusals.length > 0) notify('item/started', { item: { type: 'webSearch', id: 'search' } });
   if (scenario.asks) print({ id: 'of-codex', method: scenario.asks, params: { threadId: THREAD } });
 }
 
