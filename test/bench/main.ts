@@ -11,6 +11,7 @@ import { measureOverhead } from './overhead.ts';
 import { measurePaint } from './paint.ts';
 import { measurePeers } from './peers.ts';
 import { measureRestart } from './restart.ts';
+import { measureReview } from './review.ts';
 import { measureServices } from './services.ts';
 import { measureSimulation } from './simulate.ts';
 import { measureStart } from './start.ts';
@@ -30,6 +31,7 @@ const BENCHMARKS = {
   paint: measurePaint,
   peers: measurePeers,
   restart: measureRestart,
+  review: measureReview,
   services: measureServices,
   simulate: measureSimulation,
   start: measureStart,
