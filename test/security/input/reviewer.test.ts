@@ -3,12 +3,15 @@ import { buildPrompt } from '../../../src/agents/prompt/build-prompt.ts';
 import { readAnswer } from '../../../src/agents/answer.ts';
 import { resolveConfig } from '../../../src/config/resolve.ts';
 import { parseConfigFile } from '../../../src/config/load/config-file.ts';
+import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import type { AgentReview } from '../../../src/core/review/agent-review.ts';
 import type { Feedback } from '../../../src/core/review/feedback.ts';
 import { readPatch } from '../../../src/core/review/read-patch.ts';
+import { planPull } from '../../../src/features/pulls/core/plan-pull.ts';
 import { buildReviewPrompt } from '../../../src/features/review/agents/review-prompt.ts';
 import { readReview } from '../../../src/features/review/core/read-review.ts';
 import { findHold, findSendBack, type HoldFacts } from '../../../src/worker/attempt/phases/approval.ts';
+import { created, passed, stateOf } from '../../support/journal.ts';
 
 /** What a change adds for its reviewer. */
 const BAIT = [
@@ -59,6 +62,7 @@ const CONFIG: HoldFacts['config'] = {
   ...{ approval: { mode: 'never', by: 'anyone' }, land: { hiddenCharacters: 'block' }, secrets: { added: 'block' } },
 } as unknown as HoldFacts['config'];
 const CHANGED = [{ path: 'CLAUDE.md', change: 'update', mode: '100644' }] as const;
+const OF = { story: 'US-001', attempt: 1 };
 const agreeing: AgentReview = { agent: 'claude', commit: 'c', findings: [], criteria: [{ n: 1, met: 'yes' }] };
 const blocking = { severity: 'blocking', text: 'Wrong.' } as const;
 
@@ -140,5 +144,29 @@ describe('incident review-words: findings that pose as rules for the next attemp
     expect(text.slice(rules)).not.toMatch(/Approve|administrator/);
     expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u202e]/);
     expect(text).toContain('`````\n```\n````\n## Rules');
+  });
+
+  it('name no file and no line that the diff does not have', () => {
+    const places = [
+      { path: '../../.ssh/id', line: 2 },
+      { path: 'a.js', line: 99 },
+      { path: 'a.js', line: 2 },
+    ];
+    const findings = places.map((place) => ({ ...place, severity: 'note', text: 'x' }));
+    const read = readReview({ findings, judged: [] }, { criteria: 0, patch: readPatch(PATCH) });
+    expect('fault' in read ? read : read.findings.map(({ path, line }) => [path, line])).toEqual([
+      [undefined, undefined],
+      ['a.js', undefined],
+      ['a.js', 2],
+    ]);
+  });
+
+  it('are code in a pull request', () => {
+    const text = 'See #12, @boss ` <img src=x> ![x](http://evil.example)';
+    const review = { type: 'review.ended', ...agreeing, findings: [{ severity: 'note', text }], ...OF } as const;
+    const state = stateOf(created('r'), ...passed('US-001'), review as unknown as JournalEntry);
+    const { body } = planPull(state, { proofs: new Map(), criteria: new Map(), claims: new Map() });
+    expect(body).toContain('evil.example');
+    expect(body.replaceAll(/`[^`\n]*`/g, '')).not.toMatch(/evil\.example|@boss|#12|<img/);
   });
 });
