@@ -2,6 +2,7 @@ import { stat, statfs } from 'node:fs/promises';
 import type { Config, Host } from '../../config/config.ts';
 import { readMachineConfig } from '../../config/host-rules.ts';
 import { processEnv } from '../../config/environment/host.ts';
+import { isProgramId, programCommand } from '../../core/agent-program.ts';
 import { localEngine } from '../../core/engine/engine-address.ts';
 import { toHaloError } from '../../core/failure/errors.ts';
 import { describeBusyHost, type HostLoad } from '../../core/host-load.ts';
@@ -139,10 +140,10 @@ async function checkAgents(engine: SandboxEngine, { agent, otherAgents }: Config
 }
 
 async function checkAgent(engine: SandboxEngine, agent: string): Promise<Finding> {
-  const { title, versionCommand } = agentAdapter(agent);
-  if (versionCommand === undefined)
+  const { title } = agentAdapter(agent);
+  if (!isProgramId(agent))
     return { name: 'agent', ok: 'ok', says: `${title}, which is started as [agents.${agent}] says; not tried here` };
-  const version = await readAgentVersion(engine, { title, versionCommand });
+  const version = await readAgentVersion(engine, { title, versionCommand: `${programCommand(agent)} --version` });
   return { name: 'agent', ok: 'ok', says: `${version} in halo-sandbox` };
 }
 
