@@ -14,6 +14,8 @@ export interface AgentIntent {
   gatewayToken: string;
   /** A writable folder for the agent. */
   home: string;
+  /** The version of its program, if it is another one than that of halo's image. */
+  version?: string | undefined;
   /** Options of the program, which the configuration has checked. */
   options: AgentOptions;
   /** What the agent answers with: the end of a story (default), the tests that it wrote for one, a plan, or a review. */
@@ -124,8 +126,6 @@ export interface AgentAdapter {
   guidanceFiles: readonly string[];
   /** The program gets halo’s schema for its answer, so it answers in JSON, whatever the configuration says. */
   hasAnswerSchema?: true;
-  /** Prints the version of the program in halo's image; absent if it is not in there. */
-  versionCommand?: string;
   launch(intent: AgentIntent): AgentLaunch;
   /** Opens the session of a launch with `live`. Absent or undefined: the program takes no message while it works. */
   openSession?(intent: AgentIntent): LiveSession | undefined;
@@ -148,6 +148,8 @@ interface LaunchScript {
   title: string;
   /** Absolute path of its program inside the sandbox. */
   program: string;
+  /** The version of the program, if it is another one than that of halo's image. */
+  version?: string | undefined;
   /** Shell command line that starts it. */
   command: string;
   /** What the program must be: executable (default) or a file that `command` passes to an interpreter. */
@@ -155,13 +157,18 @@ interface LaunchScript {
 }
 
 /** POSIX shell script that starts an agent, or exits with 127 if its program is not in the sandbox. */
-export function launchScript({ title, program, command, test = '-x' }: LaunchScript): string {
+export function launchScript({ title, program, version, command, test = '-x' }: LaunchScript): string {
   return `if [ ! ${test} ${program} ]; then
-  echo '${title} is not in this sandbox (looked for ${program}); build the image again: halo image build' >&2
+  echo '${title} is not in this sandbox (looked for ${program}); ${remedy(version)}' >&2
   exit 127
 fi
 exec ${command}
 `;
+}
+
+/** How a program gets into sandboxes again. */
+function remedy(version: string | undefined): string {
+  return version === undefined ? 'build the image again: halo image build' : 'install it again: halo agent update';
 }
 
 /** Shortens text to about `max` characters, most of them from the end, which usually contains the result. */

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { AgentActivity, AgentOutcome } from '../core/agent.ts';
+import { programPath } from '../core/agent-program.ts';
 import { HaloError } from '../core/failure/errors.ts';
 import { defined } from '../lib/guards.ts';
 import { parseUntrustedJson } from '../lib/parse-json.ts';
@@ -19,14 +20,11 @@ import {
 import { ANSWER_SCHEMA, isAnswer, PLAN_SCHEMA, REVIEW_SCHEMA, TESTS_SCHEMA } from './answer.ts';
 import { readAgentOutcome, type ErrorMeaning } from './outcome.ts';
 
-const PROGRAM = '/opt/halo/agents/claude/claude';
-
 /** Claude Code, from version 2.1.330. */
 export const claude: AgentAdapter = {
   id: 'claude',
   title: 'Claude Code',
   guidanceFiles: ['CLAUDE.md', 'AGENTS.md'],
-  versionCommand: `${PROGRAM} --version`,
   hasAnswerSchema: true,
   launch: launchClaude,
   openSession: openClaudeSession,
@@ -54,7 +52,7 @@ const SCHEMAS = { story: ANSWER_SCHEMA, tests: TESTS_SCHEMA, plan: PLAN_SCHEMA, 
  * Loads only user settings, of which there are none: those of the repository could run hooks and replace the address of
  * the model. `--tools` and `--disallowedTools` take lists, so another flag must follow them.
  */
-function writeScript({ model, home, sessionDir, answers = 'story', options, live }: AgentIntent): string {
+function writeScript({ model, home, version, sessionDir, answers = 'story', options, live }: AgentIntent): string {
   const { effort, tools = [], disallowedTools = [], subagents, teams, config } = options;
   const more = [...(subagents ? ['Agent'] : []), ...(teams ? TEAM_TOOLS : [])];
   const flags = [
@@ -70,8 +68,9 @@ function writeScript({ model, home, sessionDir, answers = 'story', options, live
     `--model ${shellQuote(model)}`,
     `--json-schema ${shellQuote(JSON.stringify(SCHEMAS[answers]))}`,
   ];
-  const start = sessionDir === undefined ? `${PROGRAM} -p` : `${PROGRAM} -p $continue`;
-  const script = launchScript({ title: 'Claude Code', program: PROGRAM, command: `${start} ${flags.join(' ')}` });
+  const program = programPath('claude', version);
+  const start = sessionDir === undefined ? `${program} -p` : `${program} -p $continue`;
+  const script = launchScript({ title: 'Claude Code', program, version, command: `${start} ${flags.join(' ')}` });
   return sessionDir === undefined ? script : linkSessions(`${home}/.claude`, sessionDir) + script;
 }
 

@@ -1,11 +1,13 @@
 import { stringify } from 'smol-toml';
 import * as z from 'zod';
 import type { AgentActivity, AgentOutcome } from '../core/agent.ts';
+import { NODE, programDir, programPath } from '../core/agent-program.ts';
 import { HaloError } from '../core/failure/errors.ts';
 import { parseUntrustedJson } from '../lib/parse-json.ts';
 import { shellQuote } from '../lib/text.ts';
 import {
   fromWorkspace,
+  launchScript,
   truncateMiddle,
   type AgentAdapter,
   type AgentEnd,
@@ -18,25 +20,17 @@ import {
 import { isAnswer, PLAN_SCHEMA, readAnswer, REVIEW_SCHEMA, STRICT_ANSWER_SCHEMA, TESTS_SCHEMA } from './answer.ts';
 import { explainEnd, explainError, type ErrorMeaning } from './outcome.ts';
 
-const AGENT_DIR = '/opt/halo/agents/codex';
-
-/** The layout of its package is kept, because Codex looks for its helpers next to the program. */
-const PROGRAMS = `${AGENT_DIR}/bin/codex ${AGENT_DIR}/vendor/*/bin/codex`;
-
-const NODE = '/opt/halo/agents/node/bin/node';
-/** docker/sandbox/codex-client.mjs */
-const CLIENT = '/opt/halo/agents/codex/client.mjs';
+/** docker/sandbox/codex-client.mjs, in halo's image. */
+const CLIENT = `${programDir('codex')}/client.mjs`;
 
 const HELP = '--- help ---';
 
 /** Reports the names of the enabled features, and the help page of `codex exec`. */
 const describeCodexBuild: BuildDescription = {
-  script: `for codex in ${PROGRAMS}; do
-  [ -x "$codex" ] || continue
-  "$codex" features list
-  echo '${HELP}'
-  exec "$codex" exec --help
-done
+  script: `codex=${programPath('codex')}
+"$codex" features list
+echo '${HELP}'
+exec "$codex" exec --help
 `,
   read(output) {
     const [features = '', help = ''] = output.split(`${HELP}\n`);
@@ -51,7 +45,6 @@ export const codex: AgentAdapter = {
   id: 'codex',
   title: 'Codex',
   guidanceFiles: [],
-  versionCommand: `${AGENT_DIR}/bin/codex --version`,
   hasAnswerSchema: true,
   launch: launchCodex,
   openSession: (intent) => (isLive(intent) ? openCodexSession() : undefined),
@@ -81,11 +74,8 @@ function launchCodex(intent: AgentIntent): AgentLaunch {
   if (intent.modelUrl === undefined) throw new HaloError('INTERNAL', 'Codex has no model route.');
   const codexHome = `${intent.home}/.codex`;
   const schemaFile = `${codexHome}/answer.schema.json`;
-  const start = isLive(intent)
-    ? `[ -f ${CLIENT} ] && exec ${NODE} ${CLIENT} "$codex" ${shellQuote(schemaFile)}`
-    : `exec "$codex" exec --json --strict-config --skip-git-repo-check --output-schema ${shellQuote(schemaFile)} -`;
   return {
-    script: writeScript(start),
+    script: writeScript(intent, schemaFile),
     env: { CODEX_HOME: codexHome, HALO_MODEL_KEY: intent.gatewayToken },
     files: {
       [`${codexHome}/config.toml`]: writeConfig(intent, intent.modelUrl),
@@ -100,15 +90,16 @@ function isLive({ live, options }: AgentIntent): boolean {
 
 const SCHEMAS = { story: STRICT_ANSWER_SCHEMA, tests: TESTS_SCHEMA, plan: PLAN_SCHEMA, review: REVIEW_SCHEMA };
 
-function writeScript(start: string): string {
-  return `for codex in ${PROGRAMS}; do
-  if [ -x "$codex" ]; then
-    ${start}
-  fi
-done
-echo 'Codex is not in this sandbox (looked below ${AGENT_DIR}); build the image again: halo image build' >&2
-exit 127
-`;
+function writeScript(intent: AgentIntent, schemaFile: string): string {
+  const { version } = intent;
+  const program = programPath('codex', version);
+  const schema = shellQuote(schemaFile);
+  if (isLive(intent)) {
+    const command = `${NODE} ${CLIENT} ${program} ${schema}`;
+    return launchScript({ title: 'Codex', program: CLIENT, command, test: '-f' });
+  }
+  const flags = `--json --strict-config --skip-git-repo-check --output-schema ${schema}`;
+  return launchScript({ title: 'Codex', program, version, command: `${program} exec ${flags} -` });
 }
 
 /** halo's own settings come last, so that no option replaces them. */

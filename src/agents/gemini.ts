@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { Effort } from '../core/agent-options.ts';
 import type { AgentActivity } from '../core/agent.ts';
+import { programCommand, programDir, programPath } from '../core/agent-program.ts';
 import { HaloError } from '../core/failure/errors.ts';
 import { parseUntrustedJson } from '../lib/parse-json.ts';
 import { shellQuote } from '../lib/text.ts';
@@ -19,9 +20,8 @@ import { readAgentOutcome } from './outcome.ts';
 
 const TITLE = 'Gemini CLI';
 
-const FOLDER = '/opt/halo/agents/gemini';
-const NODE = '/opt/halo/agents/node/bin/node';
-const PROGRAM = `${FOLDER}/bundle/gemini.js`;
+/** docker/sandbox/gemini-settings.json, in halo's image. */
+const SETTINGS = `${programDir('gemini')}/settings.json`;
 
 /** Gemini CLI, from version 0.61. */
 export const gemini: AgentAdapter = {
@@ -29,7 +29,6 @@ export const gemini: AgentAdapter = {
   title: TITLE,
   // Its settings (docker/sandbox/gemini-settings.json) name them, so it reads them itself.
   guidanceFiles: [],
-  versionCommand: `${NODE} ${PROGRAM} --version`,
   launch: launchGemini,
   createReader: (expected) => withSignals(createGeminiReader(), expected),
   // After a refusal by the provider, the exit code is the HTTP status modulo 256: the error message is more reliable.
@@ -40,19 +39,20 @@ export const gemini: AgentAdapter = {
  * Starts `gemini` with the prompt on stdin. A settings file in the image overrides those of the repository, so its hooks,
  * servers and variables are not used. Throws INTERNAL without a model route.
  */
-function launchGemini({ model, modelUrl, gatewayToken, home, options }: AgentIntent): AgentLaunch {
+function launchGemini({ model, modelUrl, gatewayToken, home, options, version }: AgentIntent): AgentLaunch {
   if (modelUrl === undefined) throw new HaloError('INTERNAL', `${TITLE} has no model route.`);
   const { effort } = options ?? {};
   return {
     script: launchScript({
       title: TITLE,
-      program: PROGRAM,
-      command: `${NODE} ${PROGRAM} --yolo --output-format stream-json --model ${shellQuote(model)}`,
+      program: programPath('gemini', version),
+      version,
+      command: `${programCommand('gemini', version)} --yolo --output-format stream-json --model ${shellQuote(model)}`,
       test: '-f',
     }),
     env: {
       HOME: home,
-      GEMINI_CLI_SYSTEM_SETTINGS_PATH: `${FOLDER}/settings.json`,
+      GEMINI_CLI_SYSTEM_SETTINGS_PATH: SETTINGS,
       GEMINI_CLI_TRUST_WORKSPACE: 'true',
       GEMINI_CLI_NO_RELAUNCH: 'true',
       GOOGLE_GEMINI_BASE_URL: modelUrl.replace(/\/v1$/, ''),

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { Effort } from '../core/agent-options.ts';
 import type { AgentActivity } from '../core/agent.ts';
+import { programPath } from '../core/agent-program.ts';
 import { HaloError } from '../core/failure/errors.ts';
 import { parseUntrustedJson } from '../lib/parse-json.ts';
 import { shellQuote } from '../lib/text.ts';
@@ -18,15 +19,12 @@ import { readAgentOutcome } from './outcome.ts';
 
 const TITLE = 'opencode';
 
-const PROGRAM = '/opt/halo/agents/opencode/opencode';
-
 /** opencode, from version 1.18. */
 export const opencode: AgentAdapter = {
   id: 'opencode',
   title: TITLE,
   // opencode ignores the repository's settings and therefore its guidance: the prompt contains it.
   guidanceFiles: ['AGENTS.md'],
-  versionCommand: `${PROGRAM} --version`,
   launch: launchOpencode,
   createReader: (expected) => withSignals(parseOpencodeLine, expected),
   outcome: (end) => readAgentOutcome(TITLE, end),
@@ -34,15 +32,17 @@ export const opencode: AgentAdapter = {
 
 /** Starts `opencode run` with settings of halo's own and none of the repository's. Throws INTERNAL without a model route. */
 function launchOpencode(intent: AgentIntent): AgentLaunch {
-  const { api, model, modelUrl, gatewayToken, options } = intent;
+  const { api, model, modelUrl, gatewayToken, options, version } = intent;
   if (api === undefined || modelUrl === undefined)
     throw new HaloError('INTERNAL', 'The agent opencode has no model route.');
   const name = `${api}/${model}`;
+  const program = programPath('opencode', version);
   return {
     script: launchScript({
       title: TITLE,
-      program: PROGRAM,
-      command: `${PROGRAM} run --format json --auto --title story -m ${shellQuote(name)}`,
+      program,
+      version,
+      command: `${program} run --format json --auto --title story -m ${shellQuote(name)}`,
     }),
     env: {
       ...QUIET,

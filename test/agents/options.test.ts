@@ -76,10 +76,10 @@ describe('the launch of Codex', () => {
 
   it('has the client of its app server only if a message may come, and the settings allow it', () => {
     const live = launch('codex', { live: true }, { live: true });
-    expect(live.script).toContain('/opt/halo/agents/codex/client.mjs "$codex" ');
+    expect(live.script).toContain('/opt/halo/agents/codex/client.mjs /opt/halo/agents/codex/bin/codex ');
     expect(live.files).toEqual(launch('codex', {}).files);
     for (const other of [launch('codex', {}, { live: true }), launch('codex', { live: true })])
-      expect(other.script).toContain('"$codex" exec --json ');
+      expect(other.script).toContain('/opt/halo/agents/codex/bin/codex exec --json ');
   });
 
   it('keeps its own settings, whatever the options are', () => {
