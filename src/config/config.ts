@@ -1,6 +1,7 @@
 import type { ModelApi } from '../core/agent.ts';
 import type { AgentChoice } from '../core/agent-choice.ts';
 import type { AgentOptions } from '../core/agent-options.ts';
+import type { AgentVersions } from '../core/agent-program.ts';
 import type { Price } from '../core/price.ts';
 import type { CamelCase } from './camel-case.ts';
 import type { HaloToml, HostTable } from './schema/halo-toml.ts';
@@ -33,6 +34,8 @@ export interface Config
     /** Who may review, the best first: the first one with a key does. */
     reviewers: readonly ReviewerSettings[];
   };
+  /** The versions of the programs of agents, where they are not those of halo's image. */
+  agentVersions: AgentVersions;
   /** The agents, other than `agent`, that its stories may use. */
   otherAgents: Readonly<Record<string, AgentSettings>>;
   /** What its PRD chooses for stories, by their ids: only what the run can use. */

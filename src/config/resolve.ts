@@ -1,6 +1,7 @@
 import { HaloError } from '../core/failure/errors.ts';
 import { AGENT_IDS, hasOwnAdapter, type ModelApi } from '../core/agent.ts';
 import { effortsOf } from '../core/agent-options.ts';
+import { PROGRAM_IDS, type AgentVersions } from '../core/agent-program.ts';
 import { findModel, knownModels, type ModelCatalog } from '../core/model/catalog.ts';
 import type { Price } from '../core/price.ts';
 import { defined } from '../lib/guards.ts';
@@ -151,6 +152,7 @@ function toConfig(all: Settings, known: Known): Config {
     agentCommand: acp?.acp ?? agents.command.run,
     agentAnswer: ('answer' in own ? own.answer : undefined) ?? 'json',
     agentOptions: toAgentOptions(toml),
+    agentVersions: defined(Object.fromEntries(PROGRAM_IDS.map((id) => [id, agents[id].version]))) as AgentVersions,
     model: { ...omit(model, ['effort']), api, name, baseUrl },
     review: { when: review.when, reviewers },
     otherAgents: {},

@@ -28,6 +28,14 @@ export const AGENT_PROGRAMS: Readonly<Record<ProgramId, AgentProgram>> = {
   gemini: { title: 'Gemini CLI', file: 'bundle/gemini.js', interpreter: NODE, tested: ['0.61.0', '0.61.0'] },
 };
 
+/** Versions of programs that are not those of halo's image, by agent. */
+export type AgentVersions = Readonly<Partial<Record<ProgramId, string>>>;
+
+/** The version of the program of an agent, by its name, if it is another one than that of halo's image. */
+export function chosenVersion(versions: AgentVersions, agent: string): string | undefined {
+  return isProgramId(agent) ? versions[agent] : undefined;
+}
+
 export const PROGRAM_IDS: readonly ProgramId[] = AGENT_IDS.filter((id) => id !== 'command');
 
 /** Whether an agent has a program that halo installs. */
@@ -84,3 +92,14 @@ function partsOf(version: string): [numbers: number[], suffix: string] {
 
 /** A version as npm knows it: exact, and safe as the tag of an image. */
 export const EXACT_VERSION = /^\d{1,6}\.\d{1,6}\.\d{1,6}(?:-[0-9A-Za-z][0-9A-Za-z.-]{0,60})?$/;
+
+/** The name of the image from which sandboxes get a version of a program. */
+export function agentImage(id: ProgramId, version: string): string {
+  return `halo-agent-${id}:${version}`;
+}
+
+/** The program and the version of such an image; undefined for other images. */
+export function programOfImage(image: string): { id: ProgramId; version: string } | undefined {
+  const [, id = '', version = ''] = /^halo-agent-([a-z]+):(.+)$/.exec(image) ?? [];
+  return isProgramId(id) && EXACT_VERSION.test(version) ? { id, version } : undefined;
+}

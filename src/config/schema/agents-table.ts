@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { AGENT_IDS, MODEL_APIS } from '../../core/agent.ts';
 import { CLAUDE_TOOLS } from '../../core/agent-options.ts';
+import { AGENT_PROGRAMS, EXACT_VERSION, type ProgramId } from '../../core/agent-program.ts';
 import { key } from './key-metadata.ts';
-import { ANYONE, JOIN } from '../trust/key-trust.ts';
+import { ANYONE, JOIN, owner } from '../trust/key-trust.ts';
 import { Duration, oneOf, Text, wholeNumber } from './values.ts';
 
 const YES_NO = z.boolean({ error: 'must be true or false' });
@@ -22,6 +23,22 @@ function answerOf() {
       `How the agent answers: \`json\`, or \`signals\`: [lines](agents.md#signals) such as \`STORY_DONE: US-001\`.`,
     ],
     ANYONE,
+  );
+}
+/** The version of an agent's program. */
+function versionOf(id: ProgramId) {
+  const { title } = AGENT_PROGRAMS[id];
+  return key(
+    z
+      .string({ error: 'must be a version in quotes, like "1.2.3"' })
+      .regex(EXACT_VERSION, 'must be an exact version, like "1.2.3"')
+      .optional(),
+    [
+      'string',
+      undefined,
+      `Version of ${title} to run, one that [\`halo agent update\`](agents.md#versions) has installed. Default: that of halo’s image.`,
+    ],
+    owner('choose the version of an agent'),
   );
 }
 /** `[agents.<name>]` with `acp`. */
@@ -45,6 +62,7 @@ const Tokens = wholeNumber(1, 100_000_000).optional();
  */
 export const AgentsTable = z.strictObject({
   codex: z.strictObject({
+    version: versionOf('codex'),
     subagents: key(
       YES_NO.optional(),
       ['true or false', undefined, 'Whether Codex may start subagents. Default: as the version of Codex decides.'],
@@ -102,6 +120,7 @@ export const AgentsTable = z.strictObject({
     }),
   }),
   claude: z.strictObject({
+    version: versionOf('claude'),
     tools: key(
       z
         .array(oneOf(...CLAUDE_TOOLS), {
@@ -186,6 +205,7 @@ export const AgentsTable = z.strictObject({
     ),
   }),
   opencode: z.strictObject({
+    version: versionOf('opencode'),
     model: key(
       oneOf('openai', 'anthropic'),
       ['word', 'anthropic', 'Model API of opencode: `anthropic` or `openai`.'],
@@ -193,7 +213,7 @@ export const AgentsTable = z.strictObject({
     ),
     answer: answerOf(),
   }),
-  gemini: z.strictObject({ answer: answerOf() }),
+  gemini: z.strictObject({ version: versionOf('gemini'), answer: answerOf() }),
   acp: key(
     z.record(
       z

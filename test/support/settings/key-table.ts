@@ -190,6 +190,10 @@ export const KEY_TABLE: Record<string, Try[]> = {
   'secrets.added': tighter('"block"', '"report"'),
   'prd.write_back': tighter('false', 'true'),
   // Only the user who runs halo.
+  'agents.codex.version': never('"1.2.3"'),
+  'agents.claude.version': never('"1.2.3"'),
+  'agents.opencode.version': never('"1.2.3"'),
+  'agents.gemini.version': never('"1.2.3"'),
   'choice.agents': never('["claude"]'),
   'choice.models': never('["gpt-5.5"]'),
   'model.base_url': never('"https://collector.example.com/v1"'),
