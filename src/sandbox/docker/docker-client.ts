@@ -1,5 +1,6 @@
 import Docker from 'dockerode';
 import { openConnections, type EngineConnections } from './engine-connections.ts';
+import { AGENT_PROGRAMS, agentImage, programOfImage, type ProgramId } from '../../core/agent-program.ts';
 import { LOCAL_ENGINE, localEngine, type EngineAddress, type EngineTls } from '../../core/engine/engine-address.ts';
 import { findOpenFilesError, HaloError, isDiskFullMessage } from '../../core/failure/errors.ts';
 
@@ -243,11 +244,26 @@ export function isEngineResponse(error: unknown): boolean {
 /** `error`: of the engine, which names it. */
 export function imageMissing(image: string, error: unknown): HaloError {
   const { engine: name = LOCAL_ENGINE } = error as EngineError;
+  const program = programOfImage(image);
+  if (program !== undefined) return programMissing(program, name);
   if (name !== LOCAL_ENGINE)
     return new HaloError('IMAGE_MISSING', `The image ${JSON.stringify(image)} is not on the engine ${name}.`, {
       hint: `Run \`halo image push ${name} ${image}\`.`,
     });
   return new HaloError('IMAGE_MISSING', `The image ${JSON.stringify(image)} is not on this machine.`, {
     hint: 'Run `halo image build` for halo’s own image, or `docker pull` for yours.',
+  });
+}
+
+/** An engine lacks a version of the program of an agent. */
+function programMissing({ id, version }: { id: ProgramId; version: string }, engine: string): HaloError {
+  const what = `${AGENT_PROGRAMS[id].title} ${version} is not installed`;
+  const install = `halo agent update ${id} --to ${version}`;
+  if (engine === LOCAL_ENGINE)
+    return new HaloError('IMAGE_MISSING', `${what} on this machine.`, {
+      hint: `Run \`${install}\`, or choose another version in agents.${id}.version.`,
+    });
+  return new HaloError('IMAGE_MISSING', `${what} on the engine ${engine}.`, {
+    hint: `Run \`${install}\` and then \`halo image push ${engine} ${agentImage(id, version)}\`.`,
   });
 }

@@ -26,8 +26,8 @@ interface ImageDefinition {
   recipe: string;
   /** Further labels. */
   labels?: Record<string, string>;
-  /** Names of Debian packages, given to the Dockerfile as PACKAGES. */
-  debian: string[];
+  /** Names of Debian packages, given to the Dockerfile as PACKAGES, with the image to begin with as BASE; absent: it uses neither. */
+  debian?: string[];
   /** Adds the Dockerfile and the files that it needs to the context. */
   fill: (context: string, cacheDir: string) => Promise<void>;
 }
@@ -58,11 +58,12 @@ async function build(
   options: BuildOptions & { cacheDir: string },
 ): Promise<string> {
   const before = await findImage(docker, plan.image);
-  const base = await ensureBaseImage(docker, options.log);
+  const { debian } = plan;
+  const args: Record<string, string> =
+    debian === undefined ? {} : { BASE: await ensureBaseImage(docker, options.log), PACKAGES: debian.join(' ') };
   const context = await mkdtemp(join(tmpdir(), 'halo-image-'));
   try {
     await plan.fill(context, options.cacheDir);
-    const args = { BASE: base, PACKAGES: plan.debian.join(' ') };
     await buildFromContext(docker, {
       context,
       image: plan.image,

@@ -133,8 +133,11 @@ export const HALO_IMAGE = 'halo-sandbox';
 /** The folder in that image with the agents, `wait` and `forward`; other images get it through a volume. */
 export const TOOLS_DIR = '/opt/halo';
 
+/** The folder with the program in the image of a version of an agent. */
+export const PROGRAM_DIR = '/program';
+
 /** Prefix of the labels with the versions of the programs in that image: `dev.halo.version.codex`. */
-const VERSION_LABEL = 'dev.halo.version';
+export const VERSION_LABEL = 'dev.halo.version';
 
 /** Returns the version of a program in halo's image, which all other images share. Throws IMAGE_MISSING. */
 export async function readToolVersion(docker: Docker, program: string): Promise<string | undefined> {
