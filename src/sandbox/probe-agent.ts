@@ -1,20 +1,21 @@
 import { shellQuote } from '../lib/text.ts';
 import { PYTHON_VENV } from '../core/command-needs.ts';
 import { HaloError } from '../core/failure/errors.ts';
-import type { SandboxEngine } from './sandbox.ts';
+import type { Mount, SandboxEngine } from './sandbox.ts';
 import { runOneOffSandbox } from './one-off-sandbox.ts';
 
 /** On a busy machine, a program of this size takes long to start. */
 const START_MS = 120_000;
 
-/** Returns the version of an agent in halo's image, e.g. `codex-cli 0.169.0`. Throws IMAGE_MISSING. */
+/** Returns what an agent's program says of its version, e.g. `codex-cli 0.169.0`. Throws IMAGE_MISSING. */
 export async function readAgentVersion(
   engine: SandboxEngine,
-  { title, versionCommand }: { title: string; versionCommand: string },
+  { title, versionCommand, mounts = [] }: { title: string; versionCommand: string; mounts?: Mount[] },
 ): Promise<string> {
   const { exit, text } = await runOneOffSandbox(engine, {
     purpose: 'doctor',
     script: versionCommand,
+    mounts,
     workdir: '/tmp',
     limits: { cpus: 1, memoryBytes: 1024 ** 3, pids: 64 },
     wallMs: START_MS,

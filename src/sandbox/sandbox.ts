@@ -1,4 +1,5 @@
 import type { Duplex, Readable, Writable } from 'node:stream';
+import type { ProgramId } from '../core/agent-program.ts';
 
 /**
  * Supplementary group of every sandbox. It owns the files of snapshots, so that each attempt's user may change its own
@@ -31,6 +32,8 @@ export type Mount =
   /** Without a `source`, an empty one is removed with the sandbox. */
   /** `limitBytes`: its size limit, if it differs from that of the sandbox. */
   | { kind: 'volume'; source: string; target: string; readOnly: boolean; copyUp: boolean; limitBytes?: number }
+  /** The program of an agent, of a version that the engine has an image of. Read-only. */
+  | { kind: 'agent'; agent: ProgramId; version: string; target: string }
   /** An empty file system in memory that belongs to the user of the sandbox, whose memory it uses. */
   | { kind: 'memory'; target: string; sizeBytes: number };
 
@@ -272,6 +275,8 @@ export interface SandboxEngine {
   canOverlay(): Promise<boolean>;
   /** Returns the version of one of halo's tools, such as `codex`; undefined for other programs. */
   toolVersion(program: string): Promise<string | undefined>;
+  /** The versions of agents that it has images of, beside those in halo's image. */
+  agentVersions(): Promise<{ id: ProgramId; version: string }[]>;
   /** Returns how the engine can limit the size of a volume. */
   diskLimitMethod(): Promise<DiskLimitMethod>;
   /** Returns the user ids of all sandboxes on the engine. */

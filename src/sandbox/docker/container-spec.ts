@@ -164,6 +164,7 @@ function memoryOf({ target, sizeBytes }: Mount & { kind: 'memory' }, user: numbe
 }
 
 function buildMount(mount: Exclude<Mount, { kind: 'memory' }>): MountSettings {
+  if (mount.kind === 'agent') throw new HaloError('INTERNAL', 'The volume of a program has not been looked up.');
   const { kind, source } = mount;
   const fits =
     kind === 'bind' ? source.startsWith('/') && !NEVER.test(normalize(source)) : /^(?:[\w][\w.-]*)?$/.test(source);

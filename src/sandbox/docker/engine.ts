@@ -4,12 +4,14 @@ import {
   createVolume,
   hasVolume,
   listKeptVolumes,
+  openAgentVolumes,
   openToolsVolume,
   removeVolume,
   supportsVolumeQuota,
 } from './disk/volumes.ts';
 import { canOverlay, createOverlay } from './disk/overlay-volume.ts';
 import { readExitEvents } from './container-exit-check.ts';
+import { listVersions } from './image/agent-image.ts';
 import { HALO_IMAGE, readToolVersion } from './image/image-recipe.ts';
 import { listLabelledResources, listOrphans, processLabel, removeLabelledResource } from './labelled-resources.ts';
 import { buildContainer, seccompProfile } from './container-spec.ts';
@@ -50,6 +52,7 @@ export function openDockerEngine(at?: EngineAddress, options: EngineOptions = {}
   const docker = openDockerClient(at, options);
   const lookUp = openImageLookup(docker);
   const tools = openToolsVolume(docker);
+  const programs = openAgentVolumes(docker, lookUp);
   const sharesTmp = memoizeAsync(() => canMount({ start }, tmpdir()));
   const { isHere = () => sharesTmp(undefined) } = options;
   const space = openDiskSpace(docker, isHere);
@@ -80,7 +83,7 @@ export function openDockerEngine(at?: EngineAddress, options: EngineOptions = {}
       image,
       spec.mounts.map(({ target }) => target),
     );
-    const mounts = [...(await tools(image.id, trusted.id)), ...spec.mounts];
+    const mounts = [...(await tools(image.id, trusted.id)), ...(await Promise.all(spec.mounts.map(programs)))];
     const started = { options: buildContainer({ ...spec, image: image.id, mounts }, seccomp), watchDisk, isHere };
     return startSandbox(docker, spec, started);
   };
@@ -117,6 +120,7 @@ export function openDockerEngine(at?: EngineAddress, options: EngineOptions = {}
       (await supportsVolumeQuota(docker)) ? 'quota' : (await space()) === undefined ? 'sample' : 'watch',
     usersInUse: () => usersInUse(docker),
     toolVersion: (program) => readToolVersion(docker, program),
+    agentVersions: () => listVersions(docker),
     listResources: (home) => listLabelledResources(docker, home),
     removeResource: async (belonging) => {
       if (belonging.kind === 'container') return removeLabelledResource(docker, belonging);

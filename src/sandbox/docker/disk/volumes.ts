@@ -3,12 +3,13 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type Docker from 'dockerode';
 import { ignore, memoizeAsync } from '../../../lib/async.ts';
+import { agentImage } from '../../../core/agent-program.ts';
 import { shellQuote } from '../../../lib/text.ts';
 import { runOneOffSandbox } from '../../one-off-sandbox.ts';
-import type { KeptVolume, Mount, SandboxEngine, SandboxLabels } from '../../sandbox.ts';
+import type { ImageFacts, KeptVolume, Mount, SandboxEngine, SandboxLabels } from '../../sandbox.ts';
 import { containerLabels, EXPIRY_LABEL, LABEL, USER_LABEL } from '../container-spec.ts';
 import { engineStatus, toDockerError } from '../docker-client.ts';
-import { DOCKER_DIR, HALO_IMAGE, TOOLS_DIR } from '../image/image-recipe.ts';
+import { DOCKER_DIR, HALO_IMAGE, PROGRAM_DIR, TOOLS_DIR } from '../image/image-recipe.ts';
 import { processLabel, removeLabelledResource } from '../labelled-resources.ts';
 
 interface NewVolume {
@@ -176,7 +177,7 @@ async function emptyVolume({ docker, start }: { docker: Docker } & Pick<SandboxE
  * Takes image ids and returns the mounts that `wanted` needs: none for halo's image itself.
  */
 export function openToolsVolume(docker: Docker): (wanted: string, trusted: string) => Promise<Mount[]> {
-  const fill = memoizeAsync((volume: string) => fillVolume(docker, volume));
+  const fill = memoizeAsync((volume: string) => fillVolume(docker, volume, { image: HALO_IMAGE, dir: TOOLS_DIR }));
   return async (wanted, trusted) => {
     if (wanted === trusted) return [];
     const volume = `halo-tools-${trusted.replace('sha256:', '').slice(0, 12)}`;
@@ -185,13 +186,37 @@ export function openToolsVolume(docker: Docker): (wanted: string, trusted: strin
   };
 }
 
+/**
+ * Returns for the program of an agent the read-only volume with it, which is filled once per image, and all other mounts as
+ * they are. Throws IMAGE_MISSING if the engine does not have the version.
+ */
+export function openAgentVolumes(
+  docker: Docker,
+  lookUp: (image: string) => Promise<Pick<ImageFacts, 'id'>>,
+): (mount: Mount) => Promise<Mount> {
+  const fill = memoizeAsync((image: string) => fillVolume(docker, volumeOf(image), { image, dir: PROGRAM_DIR }));
+  const volumeOf = (image: string) => `halo-agent-${image.replace('sha256:', '').slice(0, 12)}`;
+  return async (mount) => {
+    if (mount.kind !== 'agent') return mount;
+    const { id } = await lookUp(agentImage(mount.agent, mount.version));
+    await fill(id);
+    return { kind: 'volume', source: volumeOf(id), target: mount.target, readOnly: true, copyUp: false };
+  };
+}
+
 /** Fills a volume: the engine copies the image's folder into an empty volume when it creates a container. */
-async function fillVolume(docker: Docker, volume: string): Promise<void> {
+async function fillVolume(
+  docker: Docker,
+  volume: string,
+  { image, dir }: { image: string; dir: string },
+): Promise<void> {
   try {
     const container = await docker.createContainer({
-      Image: HALO_IMAGE,
+      Image: image,
+      // It is never started, but an engine asks for a command, also of an image without any.
+      Cmd: ['true'],
       Labels: { 'dev.halo': 'tools' },
-      HostConfig: { NetworkMode: 'none', Mounts: [{ Type: 'volume', Source: volume, Target: TOOLS_DIR }] },
+      HostConfig: { NetworkMode: 'none', Mounts: [{ Type: 'volume', Source: volume, Target: dir }] },
     });
     await removeLabelledResource(docker, { kind: 'container', name: container.id });
   } catch (error) {
