@@ -4,6 +4,7 @@ import { agentAdapter } from '../../agents/registry.ts';
 import type { Config } from '../../config/config.ts';
 import type { AgentTask } from '../../core/journal/phase.ts';
 import type { StartFacts } from '../../core/journal/start-facts.ts';
+import { chosenVersion } from '../../core/agent-program.ts';
 import type { Prd, Story } from '../../core/prd/prd.ts';
 import { resolveTestsFirst } from '../../core/prd/tests-first-field.ts';
 import type { LockedTests } from '../../core/review/tests-first.ts';
@@ -155,7 +156,7 @@ export function agentAnswering(
     live,
   }: { config: Config; gatewayToken: string; sessionDir?: string | undefined; live?: boolean },
 ): AttemptAgent {
-  const { agent, agentCommand, agentOptions: options, model } = config;
+  const { agent, agentCommand, agentOptions: options, agentVersions, model } = config;
   const adapter = agentAdapter(agent);
   const isLive = live === true && 'openSession' in adapter;
   const intent: AgentIntent = {
@@ -164,6 +165,7 @@ export function agentAnswering(
     modelUrl: model.api !== undefined ? `http://127.0.0.1:${MODEL_PORT}/v1` : undefined,
     gatewayToken,
     home: AGENT_HOME,
+    version: chosenVersion(agentVersions, agent),
     commandLine: agentCommand,
     options,
     answers,

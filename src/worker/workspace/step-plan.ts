@@ -1,4 +1,5 @@
 import { mountSession } from './story-session.ts';
+import { mountVersion } from './agent-mount.ts';
 import { rootCertificates } from 'node:tls';
 import type { Config } from '../../config/config.ts';
 import type { RegistryName } from '../../core/journal/egress-events.ts';
@@ -148,7 +149,9 @@ function setAll(names: readonly string[], value: string): Record<string, string>
 function agentStep(attempt: Attempt): Step {
   const { config, agent, resources } = attempt;
   const { env, sessionDir } = agent.launch;
-  const mounts = sessionDir === undefined ? {} : { mounts: [mountSession(resources, sessionDir)] };
+  const mounts = {
+    mounts: [...mountVersion(config), ...(sessionDir === undefined ? [] : [mountSession(resources, sessionDir)])],
+  };
   const { model, network } = config;
   const names = network.agentRegistries;
   const known = names.length === 0 ? { ...offlineEnv(config), ...env } : env;
