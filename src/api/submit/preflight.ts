@@ -1,12 +1,15 @@
 import { access } from 'node:fs/promises';
 import { agentAdapter } from '../../agents/registry.ts';
 import { withChoice } from '../../config/choice/choose-agent.ts';
+import { imagesOfVersions } from '../../config/choice/chosen-versions.ts';
 import { reviewerModel } from '../../config/choice/reviewer-model.ts';
 import type { Config, ModelSource } from '../../config/config.ts';
 import { readSecret, type Env } from '../../config/environment/host.ts';
+import { programOfImage } from '../../core/agent-program.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { listSome } from '../../lib/text.ts';
+import { imageMissing } from '../../sandbox/docker/docker-client.ts';
 import { HALO_IMAGE } from '../../sandbox/docker/image/image-recipe.ts';
 import type { SandboxEngine } from '../../sandbox/sandbox.ts';
 import { SERVICES } from '../../worker/joined.ts';
@@ -14,12 +17,13 @@ import { SERVICES } from '../../worker/joined.ts';
 /** Checks before a run is created that this machine can execute it. Throws what is missing. */
 export async function assertMachineReady(engine: SandboxEngine, env: Env, config: Config): Promise<void> {
   const services = SERVICES.images(config);
-  const images = [...new Set([HALO_IMAGE, config.image, ...services])];
+  const images = [...new Set([HALO_IMAGE, config.image, ...services, ...imagesOfVersions(config)])];
   const found = await Promise.all(
     images.map((image) => (services.includes(image) ? engine.describeImage(image) : engine.imageId(image))),
   );
   const image = images.find((_, at) => found[at] === undefined);
   if (image !== undefined) {
+    if (programOfImage(image) !== undefined) throw imageMissing(image, {});
     const own = image === HALO_IMAGE;
     throw new HaloError('IMAGE_MISSING', `The image ${image} is not on this machine.`, {
       hint: own ? 'Build it with `halo image build`.' : `Pull or build it, e.g. with \`docker pull ${image}\`.`,

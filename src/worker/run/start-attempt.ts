@@ -1,3 +1,4 @@
+import { imagesOfVersions } from '../../config/choice/chosen-versions.ts';
 import type { Config } from '../../config/config.ts';
 import { findOtherImage, type EngineImages } from '../../core/engine/engine-images.ts';
 import { HaloError } from '../../core/failure/errors.ts';
@@ -150,7 +151,7 @@ export function decideStart(state: RunState, planned: PlannedAttempt, facts: Sta
 
 /** What the images of a run contain on the engine of the worker. A missing one is reported where it is needed. */
 export async function readImages(worker: WorkerContext, config: Config): Promise<EngineImages> {
-  const names = new Set([HALO_IMAGE, config.image, ...worker.services.images(config)]);
+  const names = new Set([HALO_IMAGE, config.image, ...worker.services.images(config), ...imagesOfVersions(config)]);
   const found = await Promise.all(
     [...names].map(async (name) => [name, (await worker.engine.describeImage(name))?.content] as const),
   );
