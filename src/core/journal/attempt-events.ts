@@ -63,8 +63,11 @@ export interface AttemptEvents {
     sections: PromptPart[];
     missing?: string[];
   } & AttemptRef;
-  /** The program of the agent starts with these options; `model`: absent if it has no model route. */
-  'agent.launched': { agent: string; model?: string } & AgentOptions & AttemptRef;
+  /**
+   * The program of the agent starts with these options; `version`: absent if halo has not installed it; `model`: absent if it
+   * has no model route.
+   */
+  'agent.launched': { agent: string; version?: string; model?: string } & AgentOptions & AttemptRef;
   /** The agent takes messages while it works, until its phase ends. `when`: default `turn`. */
   'agent.listens': { when?: Listening } & AttemptRef;
   'agent.activity': { activity: AgentActivity } & AttemptRef;
@@ -165,7 +168,9 @@ export const ATTEMPT_EVENTS: EventRows<AttemptEvents> = {
     is: [],
     lines: (event) => {
       const said = describeAgentOptions(event);
-      const text = [event.agent, ...(event.model === undefined ? [] : [event.model]), ...said].join(', ');
+      const { agent, version, model } = event;
+      const name = version === undefined ? agent : `${agent} ${version}`;
+      const text = [name, ...(model === undefined ? [] : [model]), ...said].join(', ');
       return said.length === 0 ? [] : [{ label: 'agent', tone: 'quiet', text: safeLine(text, LINE_LENGTH) }];
     },
   },

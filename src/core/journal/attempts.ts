@@ -111,7 +111,7 @@ export interface AttemptRecord extends AttemptRef, StartFacts, NotedFacts {
   /** The commit onto which it was merged last. */
   merged?: string;
   prompt?: { tokens: number; maxTokens: number; sections: PromptPart[] };
-  agent?: { agent: string; model?: string };
+  agent?: { agent: string; version?: string; model?: string };
   running?: RunningCommand;
   end?: AttemptEnd;
   /** When the next attempt may begin, if a retry waits. ISO 8601 */
@@ -232,8 +232,9 @@ function afterFact(known: AttemptRecord, event: AttemptEvent): AttemptRecord {
       return { ...known, prompt: { tokens, maxTokens, sections } };
     }
     case 'agent.launched': {
-      const { agent, model } = event;
-      return { ...known, agent: { agent, ...(model !== undefined && { model }) } };
+      const { agent, version, model } = event;
+      const named = { agent, ...(version !== undefined && { version }), ...(model !== undefined && { model }) };
+      return { ...known, agent: named };
     }
     case 'tests.compared':
       return { ...withNoted(known, event), reported: event.after > 0 };

@@ -1,3 +1,4 @@
+import { readVersion } from '../agent-version.ts';
 import { formatAnswer } from '../../../agents/answer.ts';
 import type { TestsFirst } from '../../../agents/prompt/build-prompt.ts';
 import { NO_USAGE, type AgentAnswer, type Usage } from '../../../core/agent.ts';
@@ -92,7 +93,8 @@ async function followAgent(
   const { text: prompt, shown } = given === undefined ? await writePrompt(attempt) : { text: given, shown: [] };
   const { agent, agentOptions, model } = config;
   const ofModel = model.api === undefined ? {} : { model: model.name };
-  await journal.report({ type: 'agent.launched', agent, ...ofModel, ...agentOptions });
+  const version = await readVersion(attempt);
+  await journal.report({ type: 'agent.launched', agent, ...defined({ version }), ...ofModel, ...agentOptions });
   const stderr = tailSink(8_192);
   const { story, state } = attempt.inputs;
   const form = state.planning || attempt.task === 'review' ? 'json' : answerFormOf(config, adapter);
