@@ -111,8 +111,8 @@ export interface AgentEnd {
 
 /** How to ask an agent's program for its features and help, for the record of a run. */
 export interface BuildDescription {
-  /** POSIX shell script. */
-  script: string;
+  /** POSIX shell script, for the version of halo's image or another one. */
+  script: (version?: string) => string;
   /** Reads the output of the script. Never throws. */
   read(output: string): { features: string[]; help: string };
 }

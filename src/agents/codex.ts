@@ -27,7 +27,7 @@ const HELP = '--- help ---';
 
 /** Reports the names of the enabled features, and the help page of `codex exec`. */
 const describeCodexBuild: BuildDescription = {
-  script: `codex=${programPath('codex')}
+  script: (version) => `codex=${programPath('codex', version)}
 "$codex" features list
 echo '${HELP}'
 exec "$codex" exec --help

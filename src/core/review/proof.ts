@@ -58,8 +58,8 @@ export const Proof = z.object({
   prd: z.object({ hash: Line, specHash: Line }),
   /** `id` is the content address of the image. */
   image: z.object({ name: Line, id: ImageId }),
-  /** The agent's version is that of the image. `model` is absent for an agent without one. */
-  agent: z.object({ name: Line, model: Line.optional() }),
+  /** `version` is absent for an agent that halo has not installed, `model` for one without a model. */
+  agent: z.object({ name: Line, version: Line.optional(), model: Line.optional() }),
   /** What the attempt started with, if that is not what the run says: `with claude, effort high (route 2)`. */
   start: z.array(Line).max(MAX_ITEMS).optional(),
   setup: Commands,

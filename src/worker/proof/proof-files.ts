@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { defined } from '../../lib/guards.ts';
+import { readVersion } from '../attempt/agent-version.ts';
 import { parseProof, proofText, type GateProof, type Proof } from '../../core/review/proof.ts';
 import type { AgentReview } from '../../core/review/agent-review.ts';
 import { storyOf, type RunState } from '../../core/run/state.ts';
@@ -42,7 +44,11 @@ export async function recordProof(
     story: { id: story.id, title: story.title, attempt: identity.attempt },
     prd: { hash: prd.hash, specHash: prd.specHash },
     image: { name: config.image, id: id ?? '' },
-    agent: { name: config.agent, ...(config.model.api !== undefined ? { model: config.model.name } : {}) },
+    agent: {
+      name: config.agent,
+      ...defined({ version: await readVersion({ worker, config }) }),
+      ...(config.model.api !== undefined ? { model: config.model.name } : {}),
+    },
     ...(said.length > 0 && { start: said }),
     setup: [...config.setup],
     env: { ...config.env },

@@ -1,3 +1,6 @@
+import { chosenVersion } from '../../core/agent-program.ts';
+import { readVersion } from '../attempt/agent-version.ts';
+import { mountVersion } from '../workspace/agent-mount.ts';
 import type { BuildDescription } from '../../agents/adapter.ts';
 import { agentAdapter } from '../../agents/registry.ts';
 import { chooseAgent, withChoice } from '../../config/choice/choose-agent.ts';
@@ -212,7 +215,7 @@ const MAX_BYTES = 128 * 1024;
 async function recordAgentInfo(worker: WorkerContext, runId: string, config: Config): Promise<void> {
   const { agent: name } = config;
   const { describeBuild } = agentAdapter(name);
-  const version = await worker.engine.toolVersion(name);
+  const version = await readVersion({ worker, config });
   if (version === undefined) return;
   await worker.store.amend(runId, { agent: { name, version } });
   if (describeBuild === undefined) return;
@@ -227,8 +230,9 @@ async function runProbe(worker: WorkerContext, { script }: BuildDescription, con
   const { runtime } = await worker.checkIsolation(config);
   const { text } = await runOneOffSandbox(worker.engine, {
     purpose: 'agent',
-    script,
+    script: script(chosenVersion(config.agentVersions, config.agent)),
     image: config.image,
+    mounts: mountVersion(config),
     env: { HOME: AGENT_HOME },
     limits: { cpus: 1, memoryBytes: 512 * 1024 * 1024, pids: 64 },
     runtime,
