@@ -1,20 +1,16 @@
-import { chmod, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { requireEngine } from '../../../config/engine-address.ts';
 import { readEngines, readServerRules } from '../../../config/host-rules.ts';
-import { parseConfigFile, readConfigText } from '../../../config/load/config-file.ts';
+import { changeHostConfig } from '../../../api/change-host-config.ts';
 import { EnginesList } from '../../../config/schema/engines-table.ts';
-import { resolveConfig } from '../../../config/resolve.ts';
 import { LOCAL_ENGINE, type EngineAddress } from '../../../core/engine/engine-address.ts';
 import { HaloError } from '../../../core/failure/errors.ts';
 import { createHash } from 'node:crypto';
-import { withLock } from '../../../lib/lock.ts';
-import { readRegularText, writeAtomic } from '../../../lib/fs.ts';
+import { readRegularText } from '../../../lib/fs.ts';
 import { PACKAGE_ROOT } from '../../../lib/version.ts';
 import { isEngineDrained, noteDrained } from '../../../store/drained-engines.ts';
 import { forgetObjectsVolumes } from '../../../store/objects-volume-files.ts';
 import { SnapshotFiles } from '../../../store/snapshot-files.ts';
-import { withDiskErrors } from '../../../store/disk-errors.ts';
 import { hostOfAddress, isPlainUrl, withEntry, withoutEntry, type EngineEntry } from '../core/engine-entry.ts';
 import { certificateHash, EngineKeys, type IssuedCertificate } from '../store/engine-keys.ts';
 import { readJoinScript } from './join-route.ts';
@@ -67,7 +63,7 @@ export async function addEngine(home: string, request: AddRequest, now = new Dat
   assertAddress({ name, address, replace }, engines);
   if (address.startsWith('unix:')) await assertOther(home, { name, address });
   if (Object.keys(given).length > 1)
-    await changeConfig(home, (text) => withEntry(text, { ...present, ...given, name, address }));
+    await changeHostConfig(home, (text) => withEntry(text, { ...present, ...given, name, address }));
   const keys = new EngineKeys(home);
   // The key of another machine says nothing of this one.
   if (present !== undefined && present.address !== address) {
@@ -171,7 +167,7 @@ function joinCommand({ url, script, words, token, hash }: JoinCommand): string {
  */
 export async function removeEngine(home: string, name: string): Promise<boolean> {
   const { address, ca } = await requireEngine(home, name);
-  await changeConfig(home, (text) => {
+  await changeHostConfig(home, (text) => {
     const rest = withoutEntry(text, name);
     if (rest !== text) return rest;
     throw new HaloError('CONFIG_INVALID', `The engine ${name} has no [[engines]] table of its own in config.toml.`, {
@@ -190,25 +186,4 @@ export async function removeEngine(home: string, name: string): Promise<boolean>
 async function forgetSnapshots(home: string, engine: string): Promise<void> {
   const snapshots = new SnapshotFiles(home);
   for (const each of await snapshots.list()) if (each.record.engine?.name === engine) await snapshots.remove(each);
-}
-
-/** Changes the text of config.toml, which must remain valid. Throws CONFIG_INVALID. */
-async function changeConfig(home: string, change: (text: string) => string): Promise<void> {
-  const path = join(home, 'config.toml');
-  await withDiskErrors(path, () =>
-    withLock(
-      `${path}.lock`,
-      async () => {
-        const before = await readConfigText(path);
-        const text = change(before ?? '');
-        resolveConfig({ home: parseConfigFile(path, text), models: 'unused', cwd: '/' });
-        // The file may be a link to one that is managed elsewhere.
-        const file = before === undefined ? path : await realpath(path);
-        const mode = before === undefined ? 0o600 : (await stat(file)).mode & 0o777;
-        await writeAtomic(file, text, true);
-        await chmod(file, mode);
-      },
-      { makeFolder: true },
-    ),
-  );
 }
