@@ -164,6 +164,11 @@ const GROUPS: Record<string, readonly Omit<Entry, 'heading'>[]> = {
       load: () => import('./commands/snapshot.ts'),
     },
     {
+      name: 'agent',
+      summary: 'list, update and choose versions of agents',
+      load: () => import('../features/versions/cli/agent.ts'),
+    },
+    {
       name: 'models',
       summary: 'list models with their prices, and update the prices',
       load: () => import('../features/models/cli/models.ts'),
