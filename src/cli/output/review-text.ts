@@ -137,11 +137,11 @@ function shortReviewText({ review, doubts }: ReviewedStory, { paint, width }: Sh
 }
 
 function headLines({ review, words }: ReviewedStory, { paint, width }: Shown): string[] {
-  const { attempt, maxAttempts, agent, model, ms, usage, commit } = review;
+  const { attempt, maxAttempts, agent, version, model, ms, usage, commit } = review;
   const facts = [
     review.description === undefined ? words : 'described in a dry run',
     ...(attempt === 0 ? [] : [`attempt ${attempt} of ${maxAttempts}`]),
-    ...(agent === undefined ? [] : [safeLine(model === undefined ? agent : `${agent} ${model}`)]),
+    ...(agent === undefined ? [] : [safeLine([agent, version, model].filter((each) => each !== undefined).join(' '))]),
     ...costText(usage.costUsd),
     ...(ms === undefined ? [] : [formatElapsed(ms)]),
     ...(commit === undefined ? [] : [commit.slice(0, 7)]),

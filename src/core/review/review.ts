@@ -48,6 +48,8 @@ export interface StoryReview {
   /** Whether the gates of the latest attempt reported their tests; absent if unknown. */
   reported?: boolean;
   agent?: string;
+  /** Of the agent's program. */
+  version?: string;
   model?: string;
   /** Of all attempts. */
   usage: Usage;
@@ -108,6 +110,7 @@ export function reviewRun(
       ...(failedTests !== undefined && { failedTests }),
       ...(reported !== undefined && { reported }),
       ...(agent !== undefined && { agent }),
+      ...(newest?.agent?.version !== undefined && { version: newest.agent.version }),
       ...(model !== undefined && { model }),
       ...(newest !== undefined && end !== undefined && { ms: attemptMs(newest, end.at) }),
       ...(startedAt !== undefined && { startedAt }),

@@ -155,7 +155,8 @@ function Summary({ run, attempt, now }: AttemptViewProps): JSX.Element {
           <div>
             <dt>Agent</dt>
             <dd>
-              {safeLine(agent.agent)} {agent.model !== undefined && <span class="soft">{safeLine(agent.model)}</span>}
+              {safeLine([agent.agent, ...(agent.version === undefined ? [] : [agent.version])].join(' '))}{' '}
+              {agent.model !== undefined && <span class="soft">{safeLine(agent.model)}</span>}
             </dd>
           </div>
         )}
