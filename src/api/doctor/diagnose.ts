@@ -24,11 +24,13 @@ import type { SandboxEngine } from '../../sandbox/sandbox.ts';
 import { openBreakerStore } from '../../store/breaker-files.ts';
 import { readConfig } from '../repository/repo-config.ts';
 import { agentAdapter } from '../../agents/registry.ts';
+import { mountVersion } from '../../worker/workspace/agent-mount.ts';
 import { connectHostRedis } from '../../worker/recovery/find-redis.ts';
 import { checkForges, checkGit, checkKeys, checkSandbox, checkSnapshots } from './checks.ts';
 import { checkEngines } from '../../features/engines/api/check-engines.ts';
 import { checkEndpoints } from '../../features/notifications/api/check-endpoints.ts';
 import { checkCache, checkRetention } from '../../features/retention/api/checks.ts';
+import { checkVersions } from '../../features/versions/api/check-versions.ts';
 import { checkReports } from '../../features/issues/api/check-reports.ts';
 import { foldSame, type Finding } from './doctor-finding.ts';
 
@@ -56,6 +58,7 @@ export async function diagnose(host: Host, { folder, skipped = [] }: DiagnoseOpt
     { name: 'sandbox', check: () => checkSandbox(engine, host.home) },
     { name: 'engines', check: () => checkEngines(host.home) },
     { name: 'agent', check: async () => checkAgents(engine, await configOf()) },
+    { name: 'versions', check: async () => checkVersions(engine, await configOf()) },
     { name: 'redis', check: () => checkQueue(host) },
     { name: 'model key', check: async () => checkKeys(await configOf(), processEnv()) },
     { name: 'forge', check: () => checkForges(host.home, processEnv()) },
@@ -134,17 +137,27 @@ async function checkImage(): Promise<Finding> {
 }
 
 /** The agent of the run, and those that routes and `fallback` may choose instead. */
-async function checkAgents(engine: SandboxEngine, { agent, otherAgents }: Config): Promise<Finding[]> {
-  const others = Object.keys(otherAgents).map((other) => checkAgent(engine, other));
-  return Promise.all([checkAgent(engine, agent), ...others]);
+async function checkAgents(engine: SandboxEngine, { agent, otherAgents, agentVersions }: Config): Promise<Finding[]> {
+  const agents = [agent, ...Object.keys(otherAgents)];
+  return Promise.all(agents.map((each) => checkAgent(engine, { agent: each, agentVersions })));
 }
 
-async function checkAgent(engine: SandboxEngine, agent: string): Promise<Finding> {
+async function checkAgent(
+  engine: SandboxEngine,
+  { agent, agentVersions }: Pick<Config, 'agent' | 'agentVersions'>,
+): Promise<Finding> {
   const { title } = agentAdapter(agent);
   if (!isProgramId(agent))
     return { name: 'agent', ok: 'ok', says: `${title}, which is started as [agents.${agent}] says; not tried here` };
-  const version = await readAgentVersion(engine, { title, versionCommand: `${programCommand(agent)} --version` });
-  return { name: 'agent', ok: 'ok', says: `${version} in halo-sandbox` };
+  const chosen = agentVersions[agent];
+  const versionCommand = `${programCommand(agent, chosen)} --version`;
+  const version = await readAgentVersion(engine, {
+    title,
+    versionCommand,
+    mounts: mountVersion({ agent, agentVersions }),
+  });
+  const origin = chosen === undefined ? 'in halo-sandbox' : `of agents.${agent}.version`;
+  return { name: 'agent', ok: 'ok', says: `${version} ${origin}` };
 }
 
 /** Checks the Redis server, and the queue for foreign jobs. Throws REDIS_UNAVAILABLE. */
@@ -237,7 +250,7 @@ interface Diagnosis {
 
 const MAX_AGE_MS = 60_000;
 /** These checks start containers, or measure an engine for long. */
-const COSTLY = ['sandbox', 'engines', 'agent', 'snapshots'];
+const COSTLY = ['sandbox', 'engines', 'agent', 'versions', 'snapshots'];
 
 /** By HALO_HOME. */
 const latest = new Map<string, { until: number; diagnosis: Promise<Diagnosis> }>();
