@@ -15,6 +15,7 @@ describe('defaults', () => {
     expect(resolve({}).config).toEqual({
       agent: 'codex',
       agentCommand: undefined,
+      agentVersions: {},
       otherAgents: {},
       route: [],
       choice: {},

@@ -491,6 +491,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     '[choice] of the owner is compared with what takes effect; a choice is only agent, model and effort, and keys are the owner’s',
   ],
   [
+    'incident agent-version',
+    'let halo run a version of an agent that has a known fault, or a program of the attacker in its place, by halo.toml, an option of a request or an image',
+    'only the owner sets versions and installs them, from npm with the checksum of the registry; a sandbox mounts them read-only, over nothing, whatever its image has there',
+  ],
+  [
     'incident agent-options',
     'turn off the sandbox, redirect traffic or start programs by settings of the agent’s program in halo.toml',
     'only listed settings are passed on, each of which is checked; halo’s own settings replace them; arguments are quoted',

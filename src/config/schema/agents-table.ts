@@ -33,11 +33,7 @@ function versionOf(id: ProgramId) {
       .string({ error: 'must be a version in quotes, like "1.2.3"' })
       .regex(EXACT_VERSION, 'must be an exact version, like "1.2.3"')
       .optional(),
-    [
-      'string',
-      undefined,
-      `Version of ${title} to run, one that [\`halo agent update\`](agents.md#versions) has installed. Default: that of halo’s image.`,
-    ],
+    ['string', undefined, `[Version](agents.md#versions) of ${title}. Default: that of halo’s image.`],
     owner('choose the version of an agent'),
   );
 }

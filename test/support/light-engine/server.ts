@@ -222,7 +222,7 @@ async function serve(request: IncomingMessage, response: ServerResponse): Promis
   const { path, query } = addressOf(request);
   try {
     if (path === '/_ping') return void response.writeHead(200, { 'API-Version': '1.41', OSType: 'linux' }).end('OK');
-    if (/^\/(build|commit|images\/[^?]+\/tag)$/.test(path)) return forward(request, response);
+    if (/^\/(build|commit|images\/[^/]+|images\/[^?]+\/tag)$/.test(path)) return forward(request, response);
     const body = Number(request.headers['content-length'] ?? 0) > 0 ? await json(request) : {};
     if (await serveStream(path, query, response)) return;
     const route = ROUTES.find(([method, pattern]) => method === request.method && pattern.test(path));

@@ -105,7 +105,7 @@ async function assertStarts(engine: SandboxEngine, agent: ProgramId, version: st
   const { title } = AGENT_PROGRAMS[agent];
   const versionCommand = `${programCommand(agent, version)} --version`;
   const mounts = [{ kind: 'agent' as const, agent, version, target: VERSION_DIR }];
-  const said = await readAgentVersion(engine, { title, versionCommand, mounts }).catch(() => undefined);
+  const said = await readAgentVersion(engine, { title, versionCommand, mounts }).catch(undefinedIfMissing);
   if (said?.includes(version)) return;
   const what = said === undefined ? 'does not start in a sandbox' : `says that it is ${safeLine(said, 60)}`;
   throw new HaloError('IMAGE_BUILD_FAILED', `${title} ${version} of npm ${what}.`, {
