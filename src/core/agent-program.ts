@@ -22,7 +22,7 @@ export const TESTED_ON = '2026-11-30';
 
 /** The program of each agent. */
 export const AGENT_PROGRAMS: Readonly<Record<ProgramId, AgentProgram>> = {
-  codex: { title: 'Codex', file: 'bin/codex', tested: ['0.169.0', '0.169.0'] },
+  codex: { title: 'Codex', file: 'bin/codex', tested: ['0.169.0', '0.171.0'] },
   claude: { title: 'Claude Code', file: 'claude', tested: ['2.1.330', '2.1.330'] },
   opencode: { title: 'opencode', file: 'opencode', tested: ['1.18.18', '1.18.33'] },
   gemini: { title: 'Gemini CLI', file: 'bundle/gemini.js', interpreter: NODE, tested: ['0.61.0', '0.61.0'] },
