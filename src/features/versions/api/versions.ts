@@ -137,9 +137,13 @@ export async function pinProgram(
     (text) => withPin(text, agent, version),
     ({ config }) => {
       if (config.agentVersions[agent] === version) return;
-      throw new HaloError('CONFIG_INVALID', `config.toml sets agents.${agent}.version outside of [agents.${agent}].`, {
-        hint: 'Change it there by hand.',
-      });
+      throw new HaloError(
+        'CONFIG_INVALID',
+        `The file config.toml sets agents.${agent}.version outside of [agents.${agent}].`,
+        {
+          hint: 'Change it there by hand.',
+        },
+      );
     },
   );
 }
