@@ -6,7 +6,7 @@ import type { SandboxEngine } from '../../../src/sandbox/sandbox.ts';
 const [, NEWEST] = AGENT_PROGRAMS.codex.tested;
 
 /** An engine with one further version, whose image prints these paths. */
-const engineWith = ({ ofImage = NEWEST as string, paths = '' } = {}) =>
+const engineWith = ({ ofImage = NEWEST, paths = '' } = {}) =>
   ({
     toolVersion: () => Promise.resolve(ofImage),
     agentVersions: () => Promise.resolve([{ id: 'codex', version: '999.0.0' }]),
