@@ -143,7 +143,7 @@ function lookingAt(story: StoryState, runId: string): NextStep[] {
   return [
     { ...logs, why: 'see what went wrong' },
     ...(failedLog === undefined ? [] : [{ ...logs, log: failedLog, why: 'read the whole log of what failed' }]),
-    // What failed is in a copy if the attempt came to its gates.
+    // What failed is in a copy if the attempt reached its gates.
     ...(failedLog?.startsWith('gates/') ? [{ do: 'debug', runId, story: id, why: DEBUG } as const] : []),
   ];
 }
