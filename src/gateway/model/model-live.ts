@@ -212,7 +212,12 @@ async function passOn(service: Service, response: ProviderResponse, reservation:
     const { stream } = response;
     await (keys.length === 0 ? pipeline(stream, tap, res) : pipeline(stream, hideSecrets(keys), tap, res));
     complete = true;
-  } catch {
+  } catch (error) {
+    // Not if the agent ended it, or a budget did.
+    if (error === response.stream.errored && !isAbort(error)) {
+      const sentence = `The model provider ${provider.name} broke off a response: ${describeNetworkError(error)}.`;
+      log.reportProblem({ sentence, cause: 'provider-failed' });
+    }
     res.destroy();
   }
   if (status >= 400) log.reportProblem(readProviderError({ provider: provider.name, status, body: errorText }));
@@ -220,6 +225,10 @@ async function passOn(service: Service, response: ProviderResponse, reservation:
   // A request that the provider refused costs nothing.
   log.addUsage(await settle(service, reservation, { usage, reported: last || status >= 400 ? 'all' : 'part' }));
   await recording.end(complete);
+}
+
+function isAbort(error: unknown): boolean {
+  return error instanceof Error && error.name === 'AbortError';
 }
 
 /** Finds responses that must not be forwarded, because they may contain the key or redirect the client. */

@@ -100,6 +100,11 @@ describe('a story whose provider fails', () => {
           Array.from({ length: 10 }, (): Turn => ({ fail: 401 })),
           /refused the key .*the agent "claude"\.$/,
         ],
+        [
+          'breaks off its answers',
+          Array.from({ length: 30 }, (): Turn => ({ cut: 'middle' })),
+          / broke off a response.* the agent "claude"\.$/,
+        ],
         ['is down', Array.from({ length: 30 }, (): Turn => ({ fail: 503 })), /the agent "claude"\.$/],
       ],
     ),

@@ -221,6 +221,25 @@ describe('the live model route', () => {
     await vi.waitFor(() => expect(left).toBe(1), PATIENCE);
   });
 
+  it('reports a response that the provider broke off, until another one succeeds, and none that the client left', async () => {
+    const model = await modelServer([{ cut: 'middle' }, { say: 'hello' }, { cut: 'headers' }, { hang: true }]);
+    const gate = await gateway({ model: live(model.url) });
+    await ask(gate.socket).catch(() => undefined);
+    const broken = {
+      cause: 'provider-failed',
+      sentence: expect.stringMatching(/ broke off a response: .*\.$/) as string,
+    };
+    await vi.waitFor(() => expect(gate.problem()).toMatchObject(broken), PATIENCE);
+    await ask(gate.socket);
+    expect(gate.problem()).toBeUndefined();
+    await ask(gate.socket).catch(() => undefined);
+    await vi.waitFor(() => expect(gate.problem()).toMatchObject(broken), PATIENCE);
+    const left = await open(gate.socket);
+    left.destroy();
+    await vi.waitFor(() => expect(gate.requests()).toHaveLength(4), PATIENCE);
+    expect(gate.problem()).toBeUndefined();
+  });
+
   it('ends open streams when it closes, and removes the socket', async () => {
     let left = 0;
     const provider = await httpServer((_req, res) => {
