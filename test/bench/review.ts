@@ -4,7 +4,7 @@ import { newRepository } from '../support/repository/new-repository.ts';
 import { median, print, showRound, type Measure } from './report.ts';
 
 /** How long the reviewer reads, and a gate runs, in ms: the sandbox of the reviewer starts beside the gate. */
-const SESSION_MS = 2000;
+const SESSION_MS = 5000;
 
 /** What a reviewer adds to a story, with its session against that session alone: stories with and without one, in turn. */
 export async function measureReview({ rounds, json }: { rounds: number; json: boolean }): Promise<void> {
