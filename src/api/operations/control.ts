@@ -1,5 +1,5 @@
 import { HaloError } from '../../core/failure/errors.ts';
-import type { Told } from '../../core/run/told.ts';
+import type { MessageResult } from '../../core/run/message-target.ts';
 import { operation, type Schema } from './operation.ts';
 import {
   confirmationSchema,
@@ -11,7 +11,7 @@ import {
   storySchema,
 } from './schemas.ts';
 
-const messageResultSchema: Schema<Told> = (z) =>
+const messageResultSchema: Schema<MessageResult> = (z) =>
   z.object({
     runId: z.string(),
     changed: z.boolean().describe('False: the story has this message already, and no agent has seen it.'),

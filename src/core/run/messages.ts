@@ -29,7 +29,7 @@ export interface StoryMessages {
   takesMessages?: Listening;
 }
 
-interface ToldStory extends StoryMessages {
+interface MessagedStory extends StoryMessages {
   progress: StoryProgress;
   phase?: Phase;
   epoch?: number;
@@ -47,7 +47,7 @@ export type MessageRoute = 'live' | 'after' | 'prompt' | 'next';
 /** The phases after whose beginning no other prompt of an attempt is written, except those of refactoring. */
 const PROMPTED: readonly Phase[] = ['agent', 'export', 'import', 'gates', 'review', 'land'];
 
-export function messageRoute({ progress, phase, takesMessages }: ToldStory): MessageRoute {
+export function messageRoute({ progress, phase, takesMessages }: MessagedStory): MessageRoute {
   if (takesMessages) return takesMessages === 'turn' ? 'live' : 'after';
   const isWritten = progress === 'in_progress' && phase !== undefined && PROMPTED.includes(phase);
   return isWritten || progress !== 'in_progress' ? 'next' : 'prompt';
@@ -85,7 +85,7 @@ export const MESSAGE_WORDS: Record<MessageState, string> = {
 /** Stories that no agent works on again, unless a person sends them back. */
 const OVER: readonly StoryProgress[] = ['passed', 'done', 'skipped', 'cancelled'];
 
-export function messageState(story: ToldStory, { shown }: StoryMessage): MessageState {
+export function messageState(story: MessagedStory, { shown }: StoryMessage): MessageState {
   if (shown !== undefined && shown.epoch === (story.epoch ?? 0)) return 'delivered';
   if (OVER.includes(story.progress)) return shown === undefined ? 'missed' : 'delivered';
   return story.takesMessages ? 'queued' : 'prompt';
@@ -97,7 +97,7 @@ export function withMessage<S extends StoryMessages>(story: S, { id, text, by, a
 }
 
 /** The story after its agent was shown messages. */
-export function withShown<S extends ToldStory>(
+export function withShown<S extends MessagedStory>(
   story: S,
   { ids, ...shown }: { ids: readonly string[]; attempt: number; at: string; how: ShownHow },
 ): S {

@@ -3,7 +3,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import { assertAllowed, canControl, canLand, canMessage, canRetry, type Allowed } from '../../core/run/actions.ts';
 import { messageRoute, ROUTE_LABELS } from '../../core/run/messages.ts';
 import { isQuestion } from '../../core/run/questions.ts';
-import { chooseStory } from '../../core/run/told.ts';
+import { chooseStory } from '../../core/run/message-target.ts';
 import { breakerName } from '../../core/failure/breaker.ts';
 import { awaitsDecision, type RunState, type StoryState } from '../../core/run/state.ts';
 import { flagsOf, landingChanges, listFlags, type Change, type Confirmation } from '../../core/review/flags.ts';

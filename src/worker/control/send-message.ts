@@ -4,7 +4,7 @@ import { assertAllowed, canMessage } from '../../core/run/actions.ts';
 import { messageRoute, messageState, type MessageState } from '../../core/run/messages.ts';
 import { safeText } from '../../core/text/safe-text.ts';
 import type { RunKeeper } from '../worker-context.ts';
-import { chooseStory, routeSentence, type Told } from '../../core/run/told.ts';
+import { chooseStory, routeSentence, type MessageResult } from '../../core/run/message-target.ts';
 
 /** In characters. */
 const MAX_MESSAGE = 8_000;
@@ -23,9 +23,12 @@ interface MessageRequest {
  * no agent has seen it. Throws USAGE for an unusable text, STORY_NOT_FOUND, and CONTROL_REFUSED if no agent will work on the
  * story.
  */
-export async function sendMessage({ store }: RunKeeper, { runId, by, ...given }: MessageRequest): Promise<Told> {
+export async function sendMessage(
+  { store }: RunKeeper,
+  { runId, by, ...given }: MessageRequest,
+): Promise<MessageResult> {
   const text = toMessage(given.text);
-  return store.transact<Told>(runId, (state) => {
+  return store.transact<MessageResult>(runId, (state) => {
     const story = chooseStory(state, given.story);
     const route = messageRoute(story);
     const said = { runId, stories: [story.id], route };

@@ -4,7 +4,7 @@ import { safeLine } from '../../../core/text/safe-text.ts';
 import type { Cli, Define } from '../../../cli/cli.ts';
 import { printControlResult } from '../../../cli/options/control-command.ts';
 import { readMessage } from '../../../cli/options/read-message.ts';
-import { chooseStory, routeSentence } from '../../../core/run/told.ts';
+import { chooseStory, routeSentence } from '../../../core/run/message-target.ts';
 
 interface Flags {
   file?: string;

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { canMessage } from '../../../core/run/actions.ts';
 import { messageRoute, ROUTE_LABELS } from '../../../core/run/messages.ts';
 import type { RunState, StoryState } from '../../../core/run/state.ts';
-import type { Told } from '../../../core/run/told.ts';
+import type { MessageResult } from '../../../core/run/message-target.ts';
 import { useKept } from '../../page/browser-storage.ts';
 import { mayDo, Problem, useAction, type Person } from '../../page/page-parts.tsx';
 import { runPath } from '../../page/read-server.ts';
@@ -24,7 +24,7 @@ export function MessageForm({ run, story, person }: MessageFormProps): JSX.Eleme
     run: send,
   } = useAction(runPath(run.runId, '/tell'), (result) => {
     setText('');
-    setSaid((result as Told).says);
+    setSaid((result as MessageResult).says);
   });
   if (!mayDo(person, 'control', run.user) || canMessage(run, story) !== true) return null;
   const isReady = !busy && text.trim() !== '';

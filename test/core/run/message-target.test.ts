@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import type { MessageRoute } from '../../../src/core/run/messages.ts';
-import { chooseStory, routeSentence } from '../../../src/core/run/told.ts';
+import { chooseStory, routeSentence } from '../../../src/core/run/message-target.ts';
 import { BASE, created, failed, passed, stateOf } from '../../support/journal.ts';
 
 const start = (story: string): JournalEntry => ({ type: 'story.started', story, attempt: 1, epoch: 1, base: BASE });

@@ -5,7 +5,7 @@ import { ROUTE_WORDS, type MessageRoute } from './messages.ts';
 import { storyOf, type RunState, type StoryState } from './state.ts';
 
 /** The result of a message. `message`: its id. */
-export interface Told extends ControlResult {
+export interface MessageResult extends ControlResult {
   message: string;
   route: MessageRoute;
 }
