@@ -2,9 +2,9 @@
 //
 // Runs CODEX, the program of Codex, by its app server. Reads lines {"id": "…", "text": "…"} from stdin: the first is the
 // prompt, and each further one a message, which becomes part of the running turn, or else a turn of its own. Prints the
-// lines of `codex exec --json`, {"type":"message.queued","id":"…"} for a message, and {"type":"message.received","id":"…"} once
-// the model gets it. SCHEMA is the file with the schema of the answer. Exits 0 once stdin has ended and all turns are completed, 1 after an error, and with the
-// exit code of a Codex that ends before.
+// lines of `codex exec --json`, {"type":"message.queued","id":"…"} for a message, and {"type":"message.received","id":"…"}
+// once the model gets it. SCHEMA is the file with the schema of the answer. Exits 0 once stdin has ended and all turns are
+// completed, 1 after an error, and with the exit code of a Codex that ends before.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';

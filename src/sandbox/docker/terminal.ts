@@ -16,7 +16,6 @@ export async function runOnTerminal(
   terminal: Terminal,
 ): Promise<number | undefined> {
   const { exec, stream } = await execute(container, script);
-  // The engine may handle two requests in any order, and refuses one that comes before the process runs.
   const fit = latest(() => retry(() => setSize(exec, terminal.size()), { delaysMs: RESIZE_DELAYS_MS }));
   const off = terminal.onResize(() => void fit());
   void fit();
@@ -32,9 +31,10 @@ export async function runOnTerminal(
   return readExitCode(exec);
 }
 
-/** Then it has ended. */
+/** Before a size is sent again, in ms: the engine refuses one that comes before the process runs, or after its end. */
 const RESIZE_DELAYS_MS = [50, 200, 1000];
 
+/** Call it one at a time: the engine may handle two requests in any order. */
 async function setSize(exec: Exec, { rows, columns }: { rows: number; columns: number }): Promise<void> {
   await exec.resize({ h: rows, w: columns });
 }
