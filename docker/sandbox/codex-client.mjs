@@ -145,12 +145,17 @@ function giveWaiting() {
   for (const message of waiting.splice(0)) give(message);
 }
 
-/** Gives Codex the prompt or a message: to the running turn, if there is one. */
+/**
+ * Gives Codex the prompt or a message: to the running turn, if there is one. What a turn refuses is given to the next one,
+ * also if that turn ends before its refusal arrives.
+ */
 function give({ id, text }) {
+  const wasBusy = isBusy();
   const params = { threadId, clientUserMessageId: id, input: [{ type: 'text', text }], outputSchema };
   request('turn/start', params, ({ result, error }) => {
     if (error === undefined) begun.add(result.turn.id);
     else if (isBusy()) waiting.push({ id, text });
+    else if (wasBusy) give({ id, text });
     else fail(error);
   });
 }

@@ -80,12 +80,24 @@ describe('the client of the app server of Codex', () => {
     ['comes after the end of the turn', {}, { afterwards: [{ id: 'm-1', text: 'Use euro.' }] }],
     ['comes while the model writes', {}, { messages: [{ id: 'm-1', text: 'Use euro.' }] }],
     ['the running turn refuses', { refuses: ['m-1'] }, { messages: [{ id: 'm-1', text: 'Use euro.' }] }],
+    [
+      'the turn refuses after its end',
+      { refuses: ['m-1'], late: true },
+      { messages: [{ id: 'm-1', text: 'Use euro.' }] },
+    ],
   ])('gives a message that %s a turn of its own', async (_how, scenario, given) => {
     const done = await runCodexClient(scenario, given);
     expect(done.lines.filter(({ type }) => /^(?:turn|message\.received)/.test(type)).map(({ type }) => type)).toEqual([
       ...['turn.started', 'turn.completed', 'turn.started', 'message.received', 'turn.completed'],
     ]);
     expect(done.code).toBe(0);
+  });
+
+  it('reports that Codex refuses a message also as a turn of its own', async () => {
+    const scenario = { refuses: ['m-1', 'm-1'], late: true };
+    const done = await runCodexClient(scenario, { messages: [{ id: 'm-1', text: 'Use euro.' }] });
+    expect(done.lines.at(-1)).toEqual({ type: 'error', message: 'the turn takes no input' });
+    expect(done.code).toBe(1);
   });
 
   it.each(['thread/start', 'turn/start'])('reports that Codex refuses %s', async (fails) => {

@@ -33,8 +33,11 @@ for await (const line of createInterface({ input: process.stdin })) {
 function take(id, { clientUserMessageId: clientId = null, input: content }) {
   if (refusals[0] === clientId) {
     refusals.shift();
-    print({ id, error: { code: -32600, message: 'the turn takes no input' } });
-    return end();
+    const refuse = () => print({ id, error: { code: -32600, message: 'the turn takes no input' } });
+    if (!isRunning) return refuse();
+    const [first, then] = scenario.late ? [end, refuse] : [refuse, end];
+    first();
+    return then();
   }
   const isFirst = !isRunning;
   if (isFirst) turns += 1;
