@@ -84,7 +84,9 @@ export function openDockerEngine(at?: EngineAddress, options: EngineOptions = {}
       spec.mounts.map(({ target }) => target),
     );
     const mounts = [...(await tools(image.id, trusted.id)), ...(await Promise.all(spec.mounts.map(programs)))];
-    const started = { options: buildContainer({ ...spec, image: image.id, mounts }, seccomp), watchDisk, isHere };
+    const depth = await diskLimiter.depthRequest(writableFolders(spec));
+    const options = buildContainer({ ...spec, image: image.id, mounts }, seccomp);
+    const started = { options, watchDisk, depth, isHere };
     return startSandbox(docker, spec, started);
   };
   const remoteSpace = openRemoteSpace({ start });
@@ -151,16 +153,22 @@ function watchedVolumes({ mounts, limits }: SandboxSpec): { volume: string; limi
   );
 }
 
-interface Start {
+/** The folders of a sandbox that are writable volumes, with their names; none for root, who could end other sandboxes. */
+function writableFolders({ mounts, user }: SandboxSpec): Map<string, string> {
+  if (user === 0) return new Map();
+  return new Map(
+    mounts.flatMap((mount) => (mount.kind === 'volume' && !mount.readOnly ? [[mount.target, mount.source]] : [])),
+  );
+}
+
+interface Start extends Pick<AttachedContainer, 'watchDisk' | 'depth' | 'isHere'> {
   options: ContainerCreateOptions;
-  watchDisk: AttachedContainer['watchDisk'];
-  isHere: AttachedContainer['isHere'];
 }
 
 async function startSandbox(
   docker: Docker,
   spec: SandboxSpec,
-  { options, watchDisk, isHere }: Start,
+  { options, watchDisk, depth, isHere }: Start,
 ): Promise<Sandbox> {
   const { run, storyKey, attempt, phase } = spec.labels;
   const name = `halo-${run}-${storyKey}-a${attempt}-${phase}-${randomBytes(3).toString('hex')}`;
@@ -195,6 +203,7 @@ async function startSandbox(
       output: pieces,
       exited,
       watchDisk,
+      depth,
       isHere,
       removing: removing.signal,
       readExitEvents: () => readExitEvents(docker, container.id),

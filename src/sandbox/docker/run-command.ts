@@ -2,6 +2,7 @@ import type { ExitEvents } from './container-exit-check.ts';
 import { watchLimits, watchPidsLimit, type KillReason, type LimitWatch } from './command-limits.ts';
 import { writeOutput, type OutputChunk } from './demultiplex.ts';
 import { openPipeReader, type PipeReader } from '../output-pipe.ts';
+import { openDepthReport, type DepthRequest } from './disk/depth-report.ts';
 import { engineOf, engineStatus, toDockerError } from './docker-client.ts';
 import type { DiskLimitReason } from './disk/disk-limit.ts';
 import type { Command, SandboxExit } from '../sandbox.ts';
@@ -50,6 +51,8 @@ export interface AttachedContainer {
   exited: Promise<unknown>;
   /** Watches the disk usage of the sandbox until the returned function is called; undefined if no volume is writable. */
   watchDisk: ((end: (why: DiskLimitReason) => void) => () => void) | undefined;
+  /** The folders whose depth is to be measured when a command has ended; undefined if that is not needed. */
+  depth: DepthRequest | undefined;
   /** Whether the engine runs on this machine. */
   isHere: () => Promise<boolean>;
   /** Aborts when halo removes the container, whose command then ends as aborted. */
@@ -120,7 +123,8 @@ export async function runCommand(attached: AttachedContainer, command: Command):
   let pipedOutput: Promise<void> | undefined;
   try {
     pipe = command.outputPipe && openPipeReader(command.outputPipe.path);
-    const feeding = feed(stream, command);
+    const depth = attached.depth && openDepthReport(attached.depth);
+    const feeding = feed(stream, command, depth?.request);
     feeding.catch(ignore); // observed at the end; this avoids an unhandled rejection
     const begun = { seen: false };
     let broken: unknown;
@@ -130,7 +134,8 @@ export async function runCommand(attached: AttachedContainer, command: Command):
         void killContainer(container, stream);
       });
     const { stdout, stderr } = command;
-    const attachedOutput = write(withoutBegun(pieces, begun), pipe ? { stdout: discardSink(), stderr } : command);
+    const said = withoutBegun(depth ? depth.read(pieces) : pieces, begun);
+    const attachedOutput = write(said, pipe ? { stdout: discardSink(), stderr } : command);
     pipedOutput = pipe && write(stdoutOf(pipe), { stdout, stderr: discardSink() });
     await waitForExit(attached, attachedOutput, watch);
     // Before the output is read to its end: the engine keeps few events.
@@ -247,15 +252,16 @@ function reportBegun({ script, outputPipe }: Command): string {
   return Buffer.byteLength(nested) <= MAX_SCRIPT_BYTES ? nested : `${report}\n${script}`;
 }
 
-function writeScript(stream: Duplex, script: string): void {
+/** `request`: what `wait` is asked for beside running the script. */
+function writeScript(stream: Duplex, script: string, request = ''): void {
   const bytes = Buffer.from(script);
-  stream.write(`${bytes.length}\n`);
+  stream.write(`${bytes.length}${request}\n`);
   stream.write(bytes);
 }
 
 /** Writes the script and then the command's stdin. Ignores that the container ends early. */
-async function feed(stream: Duplex, command: Command): Promise<void> {
-  writeScript(stream, reportBegun(command));
+async function feed(stream: Duplex, command: Command, request: string | undefined): Promise<void> {
+  writeScript(stream, reportBegun(command), request);
   const input = typeof command.stdin === 'string' ? Readable.from([command.stdin]) : command.stdin;
   try {
     if (input === undefined) stream.end();

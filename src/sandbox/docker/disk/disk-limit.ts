@@ -1,5 +1,6 @@
 import { HaloError } from '../../../core/failure/errors.ts';
 import { ignore, sleep } from '../../../lib/async.ts';
+import type { DepthRequest } from './depth-report.ts';
 import { MAX_LEVELS, MIN_ENTRY_BYTES, type DiskSpace, type VolumeMeasurement } from './disk-meter.ts';
 
 /** `disk`: the volume exceeds its size or depth limit. `disk-floor`: too little is free on the engine's disk. */
@@ -63,6 +64,8 @@ export class DiskLimiter {
   private readonly measureFree: () => Promise<number | undefined>;
   private readonly volumes = new Map<string, KnownVolume>();
   private readonly watched = new Set<WatchedSandbox>();
+  /** What sandboxes measured at their end, and how many did not, by volume. */
+  private readonly depths = new Map<string, { levels: number; unmeasured: number }>();
   /** The upper volumes of overlays, by the name of the overlay. */
   private readonly uppers = new Map<string, string>();
   /** The maximum depth of upper volumes whose overlay was removed. */
@@ -92,6 +95,30 @@ export class DiskLimiter {
     throw new HaloError('DISK_FAILED', `${left} is free on the disk of the container engine.`, {
       hint: `Free some space (\`docker system df\` shows what uses it), or lower [limits] free_disk (${gib(floorBytes)}).`,
     });
+  }
+
+  /**
+   * Call it before a sandbox starts that can write to the volumes at these folders. Returns what it must measure at its
+   * end, if the disk does not report how many files are created on it.
+   */
+  async depthRequest(folders: ReadonlyMap<string, string>): Promise<DepthRequest | undefined> {
+    if (folders.size === 0 || (await this.readSpace())?.freeInodes !== undefined) return undefined;
+    const depths = [...folders.values()].map((volume) => {
+      const depth = this.depths.get(volume) ?? { levels: 0, unmeasured: 0 };
+      this.depths.set(volume, depth);
+      depth.unmeasured += 1;
+      return depth;
+    });
+    const measured = (levels: number) => {
+      for (const depth of depths) {
+        depth.levels = Math.max(depth.levels, levels);
+        depth.unmeasured -= 1;
+      }
+    };
+    // `wait` reads them from one line.
+    return [...folders.keys()].some((folder) => /\s/.test(folder))
+      ? undefined
+      : { folders: [...folders.keys()], measured };
   }
 
   /** Watches a sandbox until the returned function is called. */
@@ -127,12 +154,14 @@ export class DiskLimiter {
 
   private async forgetUsage(volume: string): Promise<number> {
     const known = this.volumes.get(volume);
+    const depth = this.depths.get(volume);
     this.volumes.delete(volume);
-    if (known === undefined) return Infinity;
-    known.removed.abort();
-    await known.measuring?.catch(ignore);
+    this.depths.delete(volume);
+    known?.removed.abort();
+    await known?.measuring?.catch(ignore);
+    if (depth?.unmeasured === 0) return depth.levels;
     const space = await this.readSpace();
-    if (space?.freeInodes === undefined) return Infinity;
+    if (known === undefined || space?.freeInodes === undefined) return Infinity;
     addGrowth(known.usage, space);
     return known.usage.levels + known.usage.created;
   }
