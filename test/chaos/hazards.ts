@@ -144,11 +144,19 @@ const ROWS: [hazard: string, outcome: string][] = [
   ],
   [
     'a worker, or its reviewer, is killed while a change is reviewed',
-    'another worker repeats story and review, which lands once; without a review, a person decides',
+    'story and review are repeated, and the change lands once; without a review, a person decides',
   ],
   [
     'several people send messages to an agent at the same time, and its worker is killed before they are delivered',
     'the agent of the next worker is shown each message once',
+  ],
+  [
+    'a worker is killed after it has written a message to its agent, before or after the agent has confirmed it',
+    'the agent of the next worker has it once, in its prompt',
+  ],
+  [
+    'a provider breaks off its responses in the middle of their streams',
+    'the next agent of `fallback` takes over, without using an attempt up',
   ],
 ];
 

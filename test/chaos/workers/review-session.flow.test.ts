@@ -1,3 +1,4 @@
+import Docker from 'dockerode';
 import { describe, expect, it, vi } from 'vitest';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
 import { killWorker, openWorld, stopWorker, tidyUp } from '../../support/faults/world.ts';
@@ -32,6 +33,36 @@ describe('hazard 80: a worker that is killed while a change is reviewed', () => 
       const journal = world.journal(runId);
       expect(journal.filter(({ type }) => type === 'review.ended')).toHaveLength(1);
       expect(journal.filter(({ type }) => type === 'story.ended')).toMatchObject([{ attempt: 1, verdict: 'passed' }]);
+    } finally {
+      await world.close();
+    }
+  });
+});
+
+describe('hazard 80: a reviewer whose sandbox is killed', () => {
+  it('is replaced in the same way', async () => {
+    const world = openWorld();
+    try {
+      const repository = world.addRepository();
+      const reviewed = reviewedAgent('date +%N > A', `echo I read it.; ${HOLD}; ${reviewWith([])}`);
+      const agent = `agents.command.run=${JSON.stringify(reviewed)}`;
+      const runId = await world.submit(repository, [{ id: 'A' }], [...REVIEW_SETTINGS, agent]);
+      const events = (type: string) => world.journal(runId).filter((event) => event.type === type);
+      const worker = world.startWorker();
+      const isReading = () => JSON.stringify(events('agent.activity')).includes('I read it.');
+      await vi.waitUntil(isReading, PATIENCE);
+      const docker = new Docker();
+      const filters = { label: [`dev.halo.run=${runId}`, 'dev.halo.phase=agent'] };
+      for (const { Id } of await docker.listContainers({ filters })) await docker.getContainer(Id).kill();
+      await releaseUntil(
+        () => [runId],
+        () => expect(events('run.ended')).toHaveLength(1),
+      );
+      await stopWorker(worker);
+      await tidyUp(world);
+      await checkInvariants(world, [{ runId, repository, main: 'unchanged', landed: ['A'] }]);
+      expect(events('story.started')).toMatchObject([{ attempt: 1 }, { attempt: 1, epoch: 2 }]);
+      expect(events('review.ended')).toHaveLength(1);
     } finally {
       await world.close();
     }

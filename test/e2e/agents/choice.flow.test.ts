@@ -101,7 +101,7 @@ describe('a story whose provider fails', () => {
           /refused the key .*the agent "claude"\.$/,
         ],
         [
-          'breaks off its answers',
+          'breaks off its answers (hazard 83)',
           Array.from({ length: 30 }, (): Turn => ({ cut: 'middle' })),
           / broke off a response.* the agent "claude"\.$/,
         ],

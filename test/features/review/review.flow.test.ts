@@ -16,7 +16,7 @@ const STORIES: ReviewedStories = {
     `if grep -q one a.txt; then ${reviewWith([BUG], [{ n: 1, met: 'no' }])}\nelse ${reviewWith([NOTE])}\nfi`,
     `if grep -q 'It says one' /tmp/prompt; then cp /tmp/prompt seen.txt; echo two > a.txt; else echo one > a.txt; fi`,
   ],
-  silent: ['exit 7', 'echo one > a.txt'],
+  silent: ['kill -KILL $$', 'echo one > a.txt'],
   // It reports what it sees, and whether it can write.
   sealed: [
     `SEEN="$(git log -1 --format=%B; touch b.txt 2>&1; ls)"; ${reviewWith([{ ...NOTE, text: 'SEEN' }]).replace('cat <<', 'cat > /tmp/answer <<')}sed "s/SEEN/$(echo "$SEEN" | tr '\\n/' '; ')/" /tmp/answer`,
@@ -69,10 +69,10 @@ describe('a change that another agent reviews', () => {
     expect(shown).toContainEqual(expect.stringContaining('note: a.txt:1: A clearer name would help.'));
   });
 
-  it('waits for a person if its reviewer fails', ({ run }) => {
+  it('waits for a person if its reviewer is killed (hazard 80)', ({ run }) => {
     const story = storyOf(run.state, 'silent');
     expect(story).toMatchObject({ progress: 'needs_human', attempts: 1 });
-    expect(story.summary).toContain('no valid review: ENGINE_ERROR');
+    expect(story.summary).toContain('no valid review: OUT_OF_MEMORY');
     expect(story.held).toBeDefined();
   });
 
