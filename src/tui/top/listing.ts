@@ -19,8 +19,16 @@ import { projectName, runWords, storyCount, timeText } from '../../view/run-word
 import { cellOf, storyFigures, storyWords, workText } from '../../view/story-words.ts';
 import { whyStoryOrRunWaits } from '../../view/waiting.ts';
 
+/** Of each state, which never changes: a frame and the keys that apply to its selected row need the same rows. */
+const listings = new WeakMap<TopState, Listing | undefined>();
+
 /** The rows of the current view that match its filter; undefined for views without rows. */
 export function findListing(state: TopState): Listing | undefined {
+  if (!listings.has(state)) listings.set(state, readListing(state));
+  return listings.get(state);
+}
+
+function readListing(state: TopState): Listing | undefined {
   const place = currentTopView(state);
   const listing = listingOf(state, place);
   if (listing === undefined || place.filter === '') return listing;

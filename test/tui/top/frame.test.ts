@@ -425,6 +425,7 @@ function hostileRuns(count: number): ListedRun[] {
 }
 
 describe('every view', () => {
+  const hostile = hostileRuns(30);
   const SIZES = [
     [80, 24],
     [120, 40],
@@ -436,7 +437,7 @@ describe('every view', () => {
   it.each(SIZES)(
     'fits a terminal of %i columns and %i lines, and prints no control characters of others',
     (width, height) => {
-      const [run] = hostileRuns(1);
+      const [run] = hostile;
       const first = created(RUN, [HOSTILE]);
       const events: JournalEntry[] = [
         {
@@ -454,7 +455,7 @@ describe('every view', () => {
       for (const view of VIEWS) {
         const state = after(
           start({ width, height }),
-          listed(hostileRuns(30)),
+          listed(hostile),
           { type: 'workers-listed', outages: [], workers: [{ ...WORKER, host: HOSTILE }] },
           ...typing(`:${view}`),
           'enter',
