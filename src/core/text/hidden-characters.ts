@@ -25,8 +25,12 @@ const SEEN = [
   String.raw`(?<=${JOINED})[\u200c\u200d](?=${JOINED})`,
 ];
 
-/** Texts without hidden characters. Most are like that, and the searches below take long to compile. */
-const PLAIN = /^[\t\n\x20-\x7e]*$/;
+/**
+ * Texts without hidden characters: ASCII, Latin letters, dashes and dots, arrows, lines, checks, Chinese, Japanese and Korean.
+ * Most are like that, and the searches below take long to compile and to run.
+ */
+const PLAIN =
+  /^[\t\n\x20-\x7e\xa1-\xac\xae-\u02ff\u2010-\u2027\u2190-\u21ff\u2500-\u257f\u2713\u2717\u3041-\u3096\u30a1-\u30ff\u4e00-\u9fff\uac00-\ud7a3]*$/;
 
 let searches: { any: RegExp; each: RegExp } | undefined;
 

@@ -38,6 +38,14 @@ describe('safeText', () => {
     expect(hasHidden(text)).toBe(false);
   });
 
+  it('judges each character alone as it does beside others', () => {
+    for (let code = 0; code <= 0xffff; code += 1) {
+      const character = String.fromCharCode(code);
+      // With a letter of another script the whole text is searched.
+      if (hasHidden(character) !== hasHidden(`${character}\u1e00`)) expect.fail(code.toString(16));
+    }
+  });
+
   it('escapes everything that a terminal interprets, and omits nothing', () => {
     const hostile = openHostileText(7);
     for (let round = 0; round < 2000; round += 1) {
