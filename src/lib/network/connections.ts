@@ -35,10 +35,7 @@ export interface Connections {
 const CONNECT_MS = 30_000;
 
 export function openConnections({ proxies = NO_PROXIES, certificateAuthorities }: ConnectionOptions = {}): Connections {
-  const trust =
-    certificateAuthorities === undefined
-      ? undefined
-      : createSecureContext({ ca: [...rootCertificates, certificateAuthorities] });
+  const trust = certificateAuthorities === undefined ? undefined : contextFor(certificateAuthorities);
   const kept = { keepAlive: true, maxSockets: 32, ...(trust === undefined ? {} : { secureContext: trust }) };
   const agents = { 'http:': new HttpAgent(kept), 'https:': new TunnelAgent(proxies, trust, kept) };
   const proxyAgents = { 'http:': agents['http:'], 'https:': new HttpsAgent(kept) };
@@ -64,6 +61,17 @@ export function openConnections({ proxies = NO_PROXIES, certificateAuthorities }
     },
     close: () => [...Object.values(agents), proxyAgents['https:']].forEach((agent) => agent.destroy()),
   };
+}
+
+/** The last one. To make one takes 10 ms, and a process has few certificate authorities. */
+let trusted: { certificateAuthorities: string; context: SecureContext } | undefined;
+
+function contextFor(certificateAuthorities: string): SecureContext {
+  if (trusted?.certificateAuthorities !== certificateAuthorities) {
+    const context = createSecureContext({ ca: [...rootCertificates, certificateAuthorities] });
+    trusted = { certificateAuthorities, context };
+  }
+  return trusted.context;
 }
 
 /** Opens TLS connections, through a proxy where one applies. */
