@@ -31,6 +31,7 @@ export function keyNamed(name: string): string {
 
 /** Splits the dotted name of a member of an open table. The member name may contain dots. */
 export function openMemberOf(name: string): { table: string; member: string } | undefined {
+  if (CONFIG_KEYS.has(name)) return undefined;
   const table = OPEN_TABLES.find((open) => name.startsWith(`${open}.`));
   if (table === undefined) return undefined;
   return { table, member: name.slice(table.length + 1).replace(/^(["'])(.*)\1$/, '$2') };

@@ -53,19 +53,20 @@ function readFileLayers(file: ConfigFile, problems: string[]): FileLayers {
   return { base, profiles, unusable };
 }
 
+const KEYS_OF_VARIABLES = new Map([...CONFIG_KEYS.keys()].map((key) => [variableOf(key), key]));
+
 /** Reads settings from `HALO_*` variables; an empty one counts as unset. A probably misspelt one is a problem. */
 function readVariables(env: Record<string, string | undefined>, cwd: string, problems: string[]): Setting[] {
-  const keys = new Map([...CONFIG_KEYS.keys()].map((key) => [variableOf(key), key]));
   const openPrefix = `${variableOf('env')}_`;
   return Object.entries(env).flatMap(([variable, text]) => {
     if (!variable.startsWith('HALO_') || HOST_VARIABLES.includes(variable)) return [];
     if (text === undefined || text === '') return [];
     const openKey = variable.startsWith(openPrefix) ? `env.${variable.slice(openPrefix.length)}` : undefined;
-    const key = keys.get(variable) ?? openKey;
+    const key = KEYS_OF_VARIABLES.get(variable) ?? openKey;
     if (key !== undefined) return readLiteral(key, text, { origin: variable, cwd, problems });
     const meant = findClosest(
       variable.slice(5),
-      [...keys.keys(), ...HOST_VARIABLES].map((name) => name.slice(5)),
+      [...KEYS_OF_VARIABLES.keys(), ...HOST_VARIABLES].map((name) => name.slice(5)),
     );
     if (meant !== undefined) problems.push(`${variable}: unknown variable; did you mean "HALO_${meant}"?`);
     return [];
