@@ -82,12 +82,20 @@ export function findBannedWords(files: readonly TextFile[], wireNames: readonly 
   return files.flatMap(({ path, text }) =>
     text.split('\n').flatMap((line, index) => {
       const own = wireNames.length === 0 ? line : line.replace(isWireName, '');
-      const found = readings(path, own).flatMap((prose) =>
-        [...prose.matchAll(LIST)].map(([word]) => word.toLowerCase()),
+      return [...new Set(readings(path, own).flatMap(wordsIn))].map(
+        (word) => `${word} in ${path}: line ${index + 1}; use: ${insteadOf(word)}`,
       );
-      return [...new Set(found)].map((word) => `${word} in ${path}: line ${index + 1}; use: ${insteadOf(word)}`);
     }),
   );
+}
+
+/** What has been found in each text: most identifiers and many lines repeat. */
+const known = new Map<string, readonly string[]>();
+
+function wordsIn(prose: string): readonly string[] {
+  const words = known.get(prose) ?? [...prose.matchAll(LIST)].map(([word]) => word.toLowerCase());
+  known.set(prose, words);
+  return words;
 }
 
 /** A line as prose. Of code, also its identifiers word by word, so that `goesOn` is found, but not `const goes = on`. */

@@ -6,7 +6,7 @@ import { parsePrd } from '../../../src/prd/parse-prd.ts';
 import { FULL, LEVEL } from '../../support/suite/level.ts';
 import { toBytes } from '../../support/prd/prd-writers.ts';
 
-const RUNS = LEVEL >= FULL ? 100_000 : 3_000;
+const RUNS = LEVEL >= FULL ? 100_000 : 1_000;
 
 /** Lines as plans have them, and as authors and editors break them. */
 const part = fc.constantFrom(

@@ -53,8 +53,8 @@ describe('incident slow-globs: globs of a repository that take very long to matc
 describe('incident slow-text: text that takes very long to search', () => {
   const long = 200_000;
   const blanks = ' '.repeat(long);
-  const lines = (line: (index: number) => string) =>
-    Array.from({ length: 20_000 }, (_, index) => line(index)).join('\n');
+  const lines = (line: (index: number) => string, count = 20_000) =>
+    Array.from({ length: count }, (_, index) => line(index)).join('\n');
   const prd = (text: string, path = 'PRD.md') => parsePrd(Buffer.from(text), path);
   const spec = (line: string) => readTests(`${`✔ ${line}\n`.repeat(2000)}ℹ tests 1\n`);
   const story = {
@@ -95,7 +95,7 @@ describe('incident slow-text: text that takes very long to search', () => {
     ['tests with times in their names', () => spec(' (1'.repeat(1300))],
     [
       'tests with files in their names',
-      () => readTests(`= test session starts =\n${lines(() => 'a.py::'.repeat(400))}`),
+      () => readTests(`= test session starts =\n${lines(() => 'a.py::'.repeat(400), 2000)}`),
     ],
   ];
 
@@ -114,7 +114,9 @@ describe('incident slow-text: text that takes very long to search', () => {
 });
 
 describe('incident report-bomb: a test report that fills the memory', () => {
-  const size = 8 * 1024 * 1024;
+  // Several times what the limits of tests and of the characters of their names allow.
+  const size = (LEVEL >= FULL ? 8 : 3) * 1024 * 1024;
+  const maxCharacters = 16 * 1024 * 1024;
   const name = 'n'.repeat(3700);
   const fill = (head: string, line: string, end = '') =>
     `${head}${line.repeat(Math.floor((size - head.length) / line.length))}${end}`;
@@ -124,24 +126,25 @@ describe('incident report-bomb: a test report that fills the memory', () => {
   it.each([
     ['nested TAP', fill(`TAP version 14\n${nested(' ', '# Subtest: ')}`, `${' '.repeat(120)}ok\n`)],
     ['nested suites for people', fill(nested('  ', '▶ '), `${'  '.repeat(100)}✔ t\n`, 'ℹ tests 1\n')],
-    ['many tests', fill('TAP version 14\n', 'ok\n')],
+    ['many tests', `TAP version 14\n${'ok\n'.repeat(LEVEL >= FULL ? 2_800_000 : 200_000)}`],
     ['JUnit', fill('<testsuite>', `<testcase classname="${name}" name="${name}"/>`)],
     ['a JSON report', fill('{"testResults":[', '1,', '1]}')],
   ])('%s', (_name, text) => {
     const tests = readTests(text) ?? [];
     expect(tests.length).toBeLessThanOrEqual(100_000);
     expect(Math.max(0, ...tests.slice(0, 1000).map((test) => test.name.length))).toBeLessThanOrEqual(1000);
-    expect(tests.reduce((sum, test) => sum + test.name.length, 0)).toBeLessThanOrEqual(size * 2 + 1000);
+    expect(tests.reduce((sum, test) => sum + test.name.length, 0)).toBeLessThanOrEqual(maxCharacters + 1000);
   });
 });
 
 describe('incident json-bomb: JSON with more values than fit in memory', () => {
-  const many = `[${'1,'.repeat(LEVEL >= FULL ? 4_000_000 : 1_000_000)}1]`;
+  const count = LEVEL >= FULL ? 4_000_000 : 1_000_000;
+  const many = `[${'1,'.repeat(count)}1]`;
 
   it('is not accepted as a request to a model', () => {
     expect(parseStrictJson(`{"model":"x","input":${many}}`)).toEqual({ fault: 'holds more than 100000 values' });
     expect(parseStrictJson('['.repeat(1_000_000))).toEqual({ fault: 'is nested deeper than 100 levels' });
-    const text = 'x\\"'.repeat(8_000_000);
+    const text = 'x\\"'.repeat(count * 2);
     expect(parseStrictJson(`{"file":"${text}"}`)).toMatchObject({ value: {} });
   });
 
@@ -155,7 +158,7 @@ describe('incident json-bomb: JSON with more values than fit in memory', () => {
       method: 'POST',
       url: '/v1/runs',
       headers,
-      payload: `{"set":[${'1,'.repeat(3_000_000)}1]}`,
+      payload: `{"set":${many}}`,
     });
     const few = await app.inject({
       method: 'POST',

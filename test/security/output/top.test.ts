@@ -32,10 +32,10 @@ const OWN = /\u001b\[(?:\?2026[hl]|\?1049h|\?25l|\?7l|\?2004h|\d+;1H|2K|J|(?:2|2
 const EXECUTED = /[\p{Cc}\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
 
 /** The bytes that a terminal of this size receives for a state. */
-function drawn(state: TopState): string {
+function drawn(state: TopState, frame = frameOf(state, paintColor)): string {
   const screen: Screen = Object.assign(new PassThrough(), { columns: state.width, rows: state.height });
   const canvas = new Canvas({ screen, paint: paintColor, pastes: true }, () => []);
-  canvas.draw(frameOf(state, paintColor));
+  canvas.draw(frame);
   const bytes = String((screen as PassThrough).read());
   canvas.close();
   return bytes;
@@ -43,11 +43,12 @@ function drawn(state: TopState): string {
 
 /** The screen has nothing that others wrote as a control sequence, neither an unknown one nor one of halo's own. */
 function expectHarmless(state: TopState, what: string): void {
-  const bytes = drawn(state);
+  const frame = frameOf(state, paintColor);
+  const bytes = drawn(state, frame);
   expect(EXECUTED.exec(bytes.replace(OWN, ''))?.[0], what).toBeUndefined();
   expect(bytes, what).not.toContain('\u001b[31mred');
   expect(bytes.split('\u001b[?1049h'), what).toHaveLength(2);
-  for (const line of frameOf(state, paintColor)) expect(stringWidth(line), what).toBeLessThanOrEqual(state.width);
+  for (const line of frame) expect(stringWidth(line), what).toBeLessThanOrEqual(state.width);
 }
 
 function hostileRun(text: string): JournalEntry[] {
