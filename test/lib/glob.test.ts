@@ -20,6 +20,14 @@ test.each([
   expect([...yes, ...no].filter((path) => own.test(path))).toEqual(yes);
 });
 
+test('a glob of a repository takes no longer than the path times the glob', () => {
+  const started = performance.now();
+  expect(compileGlobs(['*a*a*a*b']).test('a'.repeat(500))).toBe(false);
+  expect(compileGlobs(['**/b']).test('a/'.repeat(20_000))).toBe(false);
+  expect(compileGlobs(['a**b']).test('a'.repeat(40_000))).toBe(false);
+  expect(performance.now() - started).toBeLessThan(2_000);
+});
+
 test('several patterns at the same time', () => {
   const globs = compileGlobs(['a|b', '*.md', 'x/**']);
   expect(['a|b', 'c.md', 'x/y'].filter((path) => !globs.test(path))).toEqual([]);
