@@ -21,6 +21,7 @@ async function halo(words: string[], apiUrl: string | undefined, shown = false) 
 describe('with HALO_URL set, a command names the machine that it uses', () => {
   it.each([
     ['doctor', ['doctor']],
+    ['agent pin', ['agent', 'pin', 'codex', 'latest']],
     ['config show', ['config', 'show']],
     ['check', ['check']],
     ['new', ['new', 'shop']],

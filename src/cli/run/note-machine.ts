@@ -4,6 +4,7 @@ import type { Cli } from '../cli.ts';
 
 /** Commands that always use this machine, even if HALO_URL is set. */
 const HERE = new Set([
+  'agent',
   'check',
   'new',
   'plan',
