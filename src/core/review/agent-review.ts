@@ -30,6 +30,8 @@ export interface JudgedCriterion {
 /** The review of a change by an agent. */
 export interface AgentReview {
   agent: string;
+  /** Of the agent's program; absent if halo has not installed it, or if no reviewer started. */
+  version?: string;
   model?: string;
   /** The commit whose change was judged; it may have been merged afterwards. */
   commit: string;
@@ -50,12 +52,13 @@ export function isFinding({ findings, failed }: Pick<AgentReview, 'findings' | '
 }
 
 /** The review of an event or a record with more fields. */
-export function agentReviewOf({ agent, model, commit, findings, criteria, failed }: AgentReview): AgentReview {
+export function agentReviewOf({ agent, version, model, commit, findings, criteria, failed }: AgentReview): AgentReview {
   return {
     agent,
     commit,
     findings,
     criteria,
+    ...(version !== undefined && { version }),
     ...(model !== undefined && { model }),
     ...(failed !== undefined && { failed }),
   };
@@ -76,9 +79,14 @@ export function describeReview(review: {
   return parts.length === 0 ? 'no findings' : parts.join(', ');
 }
 
-/** The agent of a review, such as `claude (claude-sonnet-5-5)`. */
-export function reviewerName({ agent, model }: { agent: string; model?: string | undefined }): string {
-  return safeLine(model === undefined ? agent : `${agent} (${model})`, 200);
+/** The agent of a review, such as `claude 2.1.330 (claude-sonnet-5-5)`. */
+export function reviewerName({
+  agent,
+  version,
+  model,
+}: Partial<Record<'version' | 'model', string | undefined>> & { agent: string }): string {
+  const program = version === undefined ? agent : `${agent} ${version}`;
+  return safeLine(model === undefined ? program : `${program} (${model})`, 200);
 }
 
 /** A finding with its place on one line, such as `src/cart.js:12: text (criterion 2)`. */

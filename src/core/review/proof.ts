@@ -93,6 +93,7 @@ export const Proof = z.object({
   review: z
     .object({
       agent: Line,
+      version: Line.optional(),
       model: Line.optional(),
       commit: ObjectId.optional(),
       findings: z

@@ -82,9 +82,10 @@ function progressOf(state: RunState): Record<string, unknown> {
     inProgress: current,
     next: nextStory(state) ?? null,
     unmarked: state.unmarked ?? null,
-    stories: state.stories.map(({ id, title, progress, attempts, stopReason, commit }) => {
-      return { id, title, progress, attempts, stopReason: stopReason ?? null, commit: commit ?? null };
-    }),
+    stories: state.stories.map(({ id, title, progress, attempts, stopReason, commit, reviewed }) => ({
+      ...{ id, title, progress, attempts, stopReason: stopReason ?? null, commit: commit ?? null },
+      reviewer: reviewed === undefined ? null : { name: reviewed.agent, version: reviewed.version ?? null },
+    })),
   };
 }
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { AGENT_PROGRAMS } from '../../../src/core/agent-program.ts';
 import { verify } from '../../../src/features/evidence/api/verify-commit.ts';
 import { openModelHalo, type ModelHalo } from '../../support/halo/model-halo.ts';
 import type { Turn } from '../../support/model/model-server.ts';
@@ -61,11 +62,17 @@ describe('a story of Codex that Claude Code reviews', () => {
     expect(others.some(({ body }) => body.includes('It greets in capitals.'))).toBe(true);
     expect(state.usage.requests).toBe(server.requests.length);
 
+    const [version] = AGENT_PROGRAMS.claude.tested;
+    const reviewers = halo.journal(state.runId).filter(({ type }) => type === 'review.ended');
+    expect(reviewers).toMatchObject([{ agent: 'claude', version }, { version }]);
+    expect(JSON.parse(halo.readFile(state.runId, 'run.json'))).toMatchObject({
+      progress: { stories: [{ reviewer: { name: 'claude', version } }] },
+    });
     const read = (path: string) => halo.readFile(state.runId, `artifacts/hello/${path}`);
     expect(read('1/review/prompt.md')).toContain('1. It greets in lower case.');
     expect(JSON.parse(read('2/proof.json'))).toMatchObject({
       agent: { name: 'codex' },
-      review: { agent: 'claude', model: 'claude-sonnet-5-5', criteria: [{ n: 1, met: 'yes' }] },
+      review: { agent: 'claude', version, model: 'claude-sonnet-5-5', criteria: [{ n: 1, met: 'yes' }] },
       usage: { requests: 3 },
     });
 
@@ -83,7 +90,7 @@ describe('a story of Codex that Claude Code reviews', () => {
       expect(checks.filter(({ ok }) => ok === false)).toEqual([]);
       expect(checks).toContainEqual({
         what: 'review',
-        recorded: 'claude (claude-sonnet-5-5): 1 note',
+        recorded: `claude ${version} (claude-sonnet-5-5): 1 note`,
         found: 'nothing blocks',
         ok: true,
       });

@@ -10,6 +10,8 @@ import { diffCommits } from '../../../git/commit/read-commits.ts';
 import { ABSENT, listFiles } from '../../../git/objects/trees.ts';
 import { findProtected, PROTECTED_GROUPS } from '../../../git/protect/protected-paths.ts';
 import { ignore } from '../../../lib/async.ts';
+import { defined } from '../../../lib/guards.ts';
+import { readVersion } from '../../../worker/attempt/agent-version.ts';
 import { SILENT_JOURNAL } from '../../../worker/attempt/attempt-journal.ts';
 import { AttemptEnded, Measurements } from '../../../worker/attempt/attempt-outcome.ts';
 import { agentAnswering, type Attempt } from '../../../worker/attempt/open-attempt.ts';
@@ -176,14 +178,17 @@ async function judge(attempt: Attempt, { prepared, candidate, measured }: Judged
   const { commit, parent } = candidate;
   const own = new Measurements();
   let session: Attempt | undefined;
+  let version: string | undefined;
   const none = { findings: [], criteria: [] };
   const review = (found: Pick<AgentReview, 'findings' | 'criteria' | 'failed'>): AgentReview => {
     const { agent, model } = session?.config ?? { ...attempt.config.review.reviewers[0], model: undefined };
-    return { agent: agent ?? '', ...(model?.api !== undefined && { model: model.name }), commit, ...found };
+    const ofModel = model?.api === undefined ? {} : { model: model.name };
+    return { agent: agent ?? '', ...defined({ version }), ...ofModel, commit, ...found };
   };
   try {
     const ready = await prepared;
     session = ready.session;
+    version = await readVersion(session);
     const { candidateDir } = attempt.resources;
     const patch = (await diffCommits({ gitDir: candidateDir, from: parent, to: commit })).toString('utf8');
     const { story } = attempt.inputs;
