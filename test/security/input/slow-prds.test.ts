@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { validatePrd } from '../../../src/api/repository/prd-rules.ts';
+import { FULL, LEVEL } from '../../support/suite/level.ts';
 
 /** PRDs within all limits of size, lines, values and stories, which a server reads in the thread that answers all requests. */
 
@@ -7,7 +8,7 @@ const numbers = (count: number) => Array.from({ length: count }, (_, index) => i
 const stories = (count: number, more: (index: number) => object = () => ({})) =>
   numbers(count).map((index) => ({ id: `S-${index}`, title: `T${index}`, ...more(index) }));
 
-const SECTIONS = numbers(10_000).map((index) => `## Section ${index}\ntext ${index}`);
+const SECTIONS = numbers(LEVEL >= FULL ? 10_000 : 5_000).map((index) => `## Section ${index}\ntext ${index}`);
 const BOXES = numbers(2_500).map((index) => `- [ ] do ${index}`);
 
 /** Each would take from ten seconds to minutes if the time grew with the square of something in it. */
