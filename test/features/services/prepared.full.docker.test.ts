@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { OK } from '../../support/halo/halo.ts';
 import { cloneProject } from '../../support/services/cloned-project.ts';
 import { POSTGRES_CLIENT } from '../../support/services/postgres-client.ts';
+import { REDIS_CLIENT } from '../../support/services/redis-client.ts';
 import { ensureServiceImage, type TestService } from '../../support/services/service-images.ts';
 
 /** `python3 sql.py STATEMENT...` for a MariaDB server that lets root in without a password: prints the first column of each row. */
@@ -25,14 +26,6 @@ for statement in sys.argv[1:]:
     if columns == 0: continue
     for _ in range(columns + 1): packet()
     while (row := packet())[0] != 0xfe: print(row[1:1 + row[0]].decode())
-`;
-
-/** `python3 sql.py COMMAND...` for a Redis server. */
-const REDIS_CLIENT = `import socket, sys
-connection = socket.create_connection(('127.0.0.1', 6379))
-for command in sys.argv[1:]:
-    connection.sendall(command.encode() + b'\\r\\n')
-    print(connection.recv(1000).decode().strip().lstrip(':+'))
 `;
 
 interface Database {
