@@ -13,6 +13,7 @@ import { newRepository } from '../../support/repository/new-repository.ts';
 import { shellQuote } from '../../../src/lib/text.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { PATIENCE } from '../../support/patience.ts';
+import { casesAtLevel } from '../../support/suite/level.ts';
 
 /** What a process that left holds is taken over soon. */
 const QUICK = { HALO_TAKEOVER: '3s' };
@@ -125,18 +126,18 @@ describe('a reader that closes the output', () => {
   // The lines of stories come after the first one.
   const via = ['sh', '-c', '"$@" 2>&1 | head -n 1', 'sh'];
 
-  it.each([
-    ['halo run', ['run', 'prd.json']],
-    ['halo run --json', ['run', 'prd.json', '--json']],
-    ['halo queue', ['queue', '.']],
-  ])('does not end the work of %s', async (_what, words) => {
+  it.each(
+    casesAtLevel<[command: string, words: string[]]>(
+      [
+        ['halo run', ['run', 'prd.json']],
+        ['halo queue', ['queue', '.']],
+      ],
+      [['halo run --json', ['run', 'prd.json', '--json']]],
+    ),
+  )('does not end the work of %s, and ends what only prints', async (_what, words) => {
     const ended = await home.halo([...words, ...options(WORK)], { cwd: repository.root, via });
     expect(ended.stdout.trim().split('\n')).toHaveLength(1);
     expect(journal().at(-1)).toMatchObject({ type: 'run.ended', stopReason: 'SUCCESS' });
-  });
-
-  it('ends what only prints', async () => {
-    await home.halo(['run', 'prd.json', ...options(WORK)], { cwd: repository.root });
     const left = await home.halo(['logs', newest()], { cwd: repository.root, via });
     expect(left.stdout.trim().split('\n')).toHaveLength(1);
   });
