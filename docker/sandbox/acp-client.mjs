@@ -5,8 +5,8 @@
 // 1 after an error, and with the exit code of an agent that fails before.
 //
 // With --live, stdin has lines {"id": "…", "text": "…"}: the prompt, and then messages to the agent that works. Further lines
-// of output: "listens" says whether they reach it in its turn or after; "received", that it has one; "idle", that nothing is
-// left to do until the next message. It exits after the end of stdin.
+// of output: "listens" says whether they reach it in its turn or after; "queued", that the client has one; "received", that
+// the agent does; "idle", that nothing is left to do until the next message. It exits after the end of stdin.
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { Readable, Writable } from 'node:stream';
@@ -155,6 +155,7 @@ function converse(context, sessionId, inTurn) {
       if (isEnded) resolve(last);
     };
     const take = async (message) => {
+      if (message.id !== undefined) print({ type: 'queued', id: message.id });
       if (running === 0 || inTurn === 'prompt') return prompt(message);
       if (inTurn === 'steer' && (await steer(context, sessionId, message))) return;
       waiting.push(message);

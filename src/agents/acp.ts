@@ -72,7 +72,7 @@ function modelNames(model: string): Record<string, string> {
 
 const sign = z.discriminatedUnion('type', [
   z.object({ type: z.literal('listens'), when: z.enum(['turn', 'after']) }),
-  z.object({ type: z.literal('received'), id: z.string() }),
+  z.object({ type: z.enum(['queued', 'received']), id: z.string() }),
   z.object({ type: z.literal('idle') }),
 ]);
 
@@ -81,7 +81,7 @@ function openAcpSession(): LiveSession {
   const line = (input: { id?: string; text: string }) => `${JSON.stringify(input)}\n`;
   return {
     listens: false,
-    marks: ['"listens"', '"received"', '"idle"'],
+    marks: ['"listens"', '"queued"', '"received"', '"idle"'],
     begin: (prompt) => line({ text: prompt }),
     tell: ({ id, text: said }) => line({ id, text: said }),
     read(printed) {
@@ -89,6 +89,8 @@ function openAcpSession(): LiveSession {
       switch (data?.type) {
         case 'listens':
           return { listens: data.when };
+        case 'queued':
+          return { received: [data.id] };
         case 'received':
           return { taken: [data.id] };
         case 'idle':

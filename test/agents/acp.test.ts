@@ -20,6 +20,7 @@ describe('the messages to an agent', () => {
 
   it.each([
     ['{"type":"listens","when":"after"}', { listens: 'after' }],
+    ['{"type":"queued","id":"m-1"}', { received: ['m-1'] }],
     ['{"type":"received","id":"m-1"}', { taken: ['m-1'] }],
     ['{"type":"idle"}', { idle: true }],
     ['{"type":"listens","when":"never"}', {}],

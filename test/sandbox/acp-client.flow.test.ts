@@ -153,7 +153,7 @@ describe('the client of the Agent Client Protocol', () => {
       ],
     ])('%s', async (_how, scenario, when, method) => {
       const done = await runLive(scenario, { messages: [MESSAGE] });
-      expect(typesOf(done)).toEqual(['started', 'listens', 'received', 'idle', 'ended']);
+      expect(typesOf(done)).toEqual(['started', 'listens', 'queued', 'received', 'idle', 'ended']);
       expect(done.lines).toContainEqual({ type: 'listens', when });
       expect(done.lines).toContainEqual({ type: 'received', id: 'm-1' });
       expect(done.received.methods.slice(2)).toEqual(['session/prompt', method]);
@@ -167,7 +167,9 @@ describe('the client of the Agent Client Protocol', () => {
     ])('gives them a turn of their own with an agent that %s', async (_how, scenario, when, given) => {
       const done = await runLive(scenario, given);
       expect(done.lines).toContainEqual({ type: 'listens', when });
-      expect(typesOf(done).filter((type) => type !== 'idle')).toEqual(['started', 'listens', 'received', 'ended']);
+      expect(typesOf(done).filter((type) => type !== 'idle')).toEqual([
+        ...['started', 'listens', 'queued', 'received', 'ended'],
+      ]);
       expect(done.received.methods.slice(2)).toEqual(['session/prompt', 'session/prompt']);
     });
 
@@ -175,6 +177,14 @@ describe('the client of the Agent Client Protocol', () => {
       const done = await runLive({ steers: 'promptRequired', waits: 1 }, { messages: [MESSAGE] });
       expect(done.received.methods.slice(2)).toEqual(['session/prompt', '_session/steering', 'session/prompt']);
       expect(typesOf(done).filter((type) => type === 'received')).toHaveLength(1);
+    });
+
+    it('says that it has a message before the turn ends in which the agent cannot read it', async () => {
+      const done = await runLive({}, { messages: [MESSAGE] });
+      expect(typesOf(done).indexOf('queued')).toBeLessThan(typesOf(done).indexOf('received'));
+      expect(done.lines.findIndex(({ type }) => type === 'queued')).toBeLessThan(
+        done.lines.findIndex(({ type }) => type === 'update'),
+      );
     });
 
     it('ends with a turn that does not end well', async () => {
