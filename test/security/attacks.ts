@@ -611,8 +611,8 @@ const ROWS: [id: string, attack: string, defence: string][] = [
   ],
   [
     'incident forged-message',
-    'a message to an agent poses as one of another user, ends its frame or contains rules and control characters; a program says that it has read messages',
-    'author and rights are those of the request; each message is separate data in prompt and conversation; hidden characters spelled; only messages that were sent count, once',
+    'a message to an agent poses as one of another user, ends its frame or contains rules and control characters; a program says that it has read messages, or again and again that it takes some',
+    'author and rights are those of the request; each message is separate data in prompt and conversation; hidden characters spelled; only messages that were sent count, once, and so does that it takes them',
   ],
   [
     'incident forged-answer',

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { acp } from '../../../src/agents/acp.ts';
 import { claude } from '../../../src/agents/claude.ts';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import type { RunState } from '../../../src/core/run/state.ts';
+import type { DeliverMessage } from '../../../src/gateway/model/model-route.ts';
 import { openLiveInput } from '../../../src/features/tell/worker/live-input.ts';
 import { BASE, created, stateOf } from '../../support/journal.ts';
 
@@ -119,5 +121,46 @@ describe('the input of an agent that takes messages', () => {
     const input = open({ ids: ['m1'] });
     await input.settle();
     expect(input.texts()[1]).toMatch(/^ann wrote:\n```\nText of m1\n```\n/);
+  });
+});
+
+/** An input of an agent of the Agent Client Protocol in a replay, and what a cassette gives it. */
+function replayed() {
+  let deliver: DeliverMessage = () => Promise.reject(new Error('nothing replays'));
+  const reports: string[] = [];
+  const input = openLiveInput({
+    ...{ session: acp.openSession!({ live: true } as never)!, prompt: 'Do it.', shown: [], story },
+    cassette: { recordMessage: () => undefined, replayMessages: (to) => (deliver = to) },
+    onListens: (when) => Promise.resolve(void reports.push(when)),
+    onTaken: (ids) => Promise.resolve(void reports.push(...ids)),
+  });
+  const hear = (...lines: object[]) => input.hear(lines.map((line) => Buffer.from(`${JSON.stringify(line)}\n`)));
+  return { input, hear, reports, deliver: () => deliver({ id: 'm1', by: 'ann', text: 'Use euros.' }) };
+}
+
+describe('the input of an agent in a replay', () => {
+  it('lets the response go on to an agent that reads messages after its turn: the turn ends with it', async () => {
+    const { hear, deliver, reports, input } = replayed();
+    hear({ type: 'listens', when: 'after' });
+    const delivered = deliver();
+    hear({ type: 'queued', id: 'm1' });
+    await delivered;
+    await input.close();
+    expect(reports).toEqual(['after']);
+  });
+
+  it('says once that its agent takes messages, however often the program does', async () => {
+    const { hear, input, reports } = replayed();
+    hear({ type: 'listens', when: 'after' }, { type: 'listens', when: 'turn' });
+    hear({ type: 'listens', when: 'after' });
+    await input.close();
+    expect(reports).toEqual(['after']);
+  });
+
+  it('lets the response go on if the agent has said that nothing is left to do', async () => {
+    const { hear, deliver } = replayed();
+    hear({ type: 'idle' });
+    await new Promise(setImmediate);
+    await deliver();
   });
 });

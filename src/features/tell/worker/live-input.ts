@@ -1,6 +1,7 @@
 import { PassThrough, type Readable } from 'node:stream';
 import type { LiveSession } from '../../../agents/adapter.ts';
 import { liveMessage } from '../../../agents/prompt/describe-feedback.ts';
+import type { Listening } from '../../../core/run/messages.ts';
 import { storyOf, type RunState } from '../../../core/run/state.ts';
 import type { SentMessage } from '../../../gateway/model/model-route.ts';
 import type { LiveInput, LiveInputFacts, OpenLiveInput } from '../../../worker/attempt/live-input.ts';
@@ -27,6 +28,7 @@ class JournalInput implements LiveInput {
   private readonly stop = new AbortController();
   private readonly marks: readonly string[];
   private reports = Promise.resolve();
+  private listens = false;
   private isEnding = false;
 
   constructor(facts: LiveInputFacts) {
@@ -35,7 +37,7 @@ class JournalInput implements LiveInput {
     this.marks = facts.session.marks;
     this.known = new Set(facts.shown);
     this.stdin = this.input;
-    if (this.session.listens) this.report(() => facts.onListens('turn'));
+    if (this.session.listens) this.noteListening('turn');
     this.write(this.session.begin(facts.prompt));
     facts.cassette?.replayMessages((message) => this.replay(message));
     if (facts.source !== undefined) this.follow(facts.source);
@@ -65,16 +67,23 @@ class JournalInput implements LiveInput {
     const { write, listens, received = [], taken = [], idle } = this.session.read(line);
     this.received([...received, ...taken]);
     if (write !== undefined) this.write(write);
-    if (listens !== undefined) this.report(() => this.facts.onListens(listens));
+    if (listens !== undefined) this.noteListening(listens);
     // The program of the agent may say anything: only what was sent to it can be delivered, and once.
     const ids = taken.filter((id) => this.outstanding.delete(id));
     if (ids.length > 0) this.report(() => this.facts.onTaken(ids));
     if (idle) void this.endUnlessSent();
   }
 
+  /** Once: a program that says it again and again must not fill the journal. */
+  private noteListening(when: Listening): void {
+    if (this.listens) return;
+    this.listens = true;
+    this.report(() => this.facts.onListens(when));
+  }
+
   /** Ends the input, unless a message is outstanding or the journal has another one. */
   private async endUnlessSent(): Promise<void> {
-    if (this.isEnding) return;
+    if (this.isEnding || this.stop.signal.aborted) return;
     this.isEnding = true;
     const state = await this.facts.source?.readState().catch(() => undefined);
     if (state !== undefined) this.tellNew(state);
@@ -97,8 +106,9 @@ class JournalInput implements LiveInput {
     for (const message of storyOf(state, this.facts.story).messages ?? []) this.tell(message);
   }
 
-  /** What was sent to the agent when a cassette was recorded. */
+  /** What was sent to the agent when a cassette was recorded. An agent whose input has ended gets none. */
   private replay(message: SentMessage): Promise<void> {
+    if (this.stop.signal.aborted) return Promise.resolve();
     const received = new Promise<void>((resolve) => this.receipts.set(message.id, resolve));
     this.tell(message);
     return received;
