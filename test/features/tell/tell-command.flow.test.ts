@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
+import { created, passed } from '../../support/journal.ts';
 import { callHalo } from '../../support/terminal/call-halo.ts';
 
 const RUN = 'tell0001';
@@ -11,8 +12,9 @@ beforeAll(async () => {
 });
 afterAll(() => home.remove());
 
-const tell = (...words: string[]) =>
-  callHalo(['tell', RUN, ...words], { cwd: home.host.home, env: { HALO_HOME: home.host.home } });
+const tell = (...words: string[]) => tellIn(RUN, ...words);
+const tellIn = (run: string, ...words: string[]) =>
+  callHalo(['tell', run, ...words], { cwd: home.host.home, env: { HALO_HOME: home.host.home } });
 
 describe('halo tell', () => {
   it('prints where a message goes before it is sent, and afterwards what has become of it', async () => {
@@ -33,5 +35,29 @@ describe('halo tell', () => {
     const refused = await tell(...words);
     expect(refused.code).toBe(code);
     expect(refused.stderr).toContain(says);
+  });
+
+  it('shows a story whose id has a space: that is not a text', async () => {
+    const { prd, ...first } = created('tell0002', 1);
+    const stories = prd.stories.map((story) => ({ ...story, id: 'Story 1' }));
+    await home.addRun([{ ...first, prd: { ...prd, stories } }, { type: 'run.started' }]);
+    const shown = await tellIn('tell0002', 'Story 1');
+    expect(shown).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('The message to story Story 1 ') as string,
+    });
+    expect((await home.operations.getRun({ runId: 'tell0002' })).state.stories[0]!.messages).toBeUndefined();
+  });
+
+  it('promises nothing for a story on which no agent will work', async () => {
+    await home.addRun([created('tell0003', 2), { type: 'run.started' }, ...passed('US-001')]);
+    const shown = await tellIn('tell0003', 'US-001');
+    expect(shown.stdout).toMatch(/^Story US-001 has passed: no agent works on it\.\n/);
+    expect(shown.stdout).not.toContain('next attempt');
+    const asJson = await tellIn('tell0003', 'US-001', '--json');
+    expect(JSON.parse(asJson.stdout)).toEqual({ story: 'US-001', route: null, messages: [] });
+    const refused = await tellIn('tell0003', 'US-001', 'Use euros.');
+    expect(refused.code).toBe(6);
+    expect(refused.stderr).not.toContain('next attempt');
   });
 });

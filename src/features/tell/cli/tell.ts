@@ -1,5 +1,7 @@
+import type { HaloError } from '../../../core/failure/errors.ts';
+import { canMessage } from '../../../core/run/actions.ts';
 import { MESSAGE_WORDS, messageRoute, messageState } from '../../../core/run/messages.ts';
-import type { StoryState } from '../../../core/run/state.ts';
+import type { RunState, StoryState } from '../../../core/run/state.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
 import type { Cli, Define } from '../../../cli/cli.ts';
 import { printControlResult } from '../../../cli/options/control-command.ts';
@@ -25,7 +27,7 @@ export const define: Define = (command, cli) => {
     .option('--json', 'print the result as JSON')
     .addHelpText('after', HELP)
     .action((run: string, story: string | undefined, text: string | undefined, flags: Flags) =>
-      tell(run, splitWords({ story, text }, flags), { flags, cli }),
+      tell(run, { story, text }, { flags, cli }),
     );
 };
 
@@ -46,25 +48,24 @@ interface Words {
   text?: string | undefined;
 }
 
-/** One word after the run is the text, unless it is given elsewhere, or has no space and so names a story. */
-function splitWords({ story, text }: Words, { file, edit }: Flags): Words {
-  const isText = text === undefined && file === undefined && edit === undefined && story?.includes(' ') === true;
+/** One word after the run is the text, unless it is given elsewhere, is the id of a story, or has no space and so names one. */
+function splitWords({ story, text }: Words, { file, edit }: Flags, { stories }: Pick<RunState, 'stories'>): Words {
+  const isAlone = text === undefined && file === undefined && edit === undefined;
+  const isText = isAlone && story?.includes(' ') === true && !stories.some(({ id }) => id === story);
   return isText ? { text: story } : { story, text };
 }
 
-async function tell(
-  run: string,
-  { story: named, text }: Words,
-  { flags, cli }: { flags: Flags; cli: Cli },
-): Promise<void> {
+async function tell(run: string, words: Words, { flags, cli }: { flags: Flags; cli: Cli }): Promise<void> {
   const { file, edit, json } = flags;
   const result = await cli.withRun(run, async (operations, runId) => {
     const { state } = await operations.getRun({ runId });
+    const { story: named, text } = splitWords(words, flags, state);
     const story = chooseStory(state, named);
+    const allowed = canMessage(state, story);
     const where = routeSentence(state, story, messageRoute(story));
     const message = await readMessage({ text, file, edit }, () => Promise.resolve(where), cli);
-    if (message === undefined) return showMessages(story, where, { json, cli });
-    await cli.note(where);
+    if (message === undefined) return showMessages(story, allowed === true ? where : allowed, { json, cli });
+    if (allowed === true) await cli.note(where);
     const result = await operations.tell({ runId, story: story.id, text: message });
     const isAsAnnounced = result.changed && result.route === messageRoute(story) && !json;
     return isAsAnnounced ? { ...result, says: `to story ${story.id}` } : result;
@@ -72,14 +73,16 @@ async function tell(
   if (result !== undefined) await printControlResult(result, { word: 'sent', json: json === true, cli });
 }
 
-/** Where a message would go, and what has become of earlier ones. */
+/** Where a message would go, or why it would be refused, and what has become of earlier ones. */
 async function showMessages(
   story: StoryState,
-  where: string,
+  where: string | HaloError,
   { json, cli }: { json: true | undefined; cli: Cli },
 ): Promise<void> {
-  if (json) return cli.printJson({ story: story.id, route: messageRoute(story), messages: messagesOf(story) });
-  await cli.print(where, ...messageLines(story));
+  const route = typeof where === 'string' ? messageRoute(story) : null;
+  if (json) return cli.printJson({ story: story.id, route, messages: messagesOf(story) });
+  const says = typeof where === 'string' ? [where] : [where.message, ...(where.hint === undefined ? [] : [where.hint])];
+  await cli.print(...says, ...messageLines(story));
 }
 
 function messagesOf(story: StoryState) {
