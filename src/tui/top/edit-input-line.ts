@@ -1,7 +1,8 @@
 import { completeCommand } from './command-line.ts';
 import type { InputLine, TopState } from './model.ts';
 
-const MAX_LENGTH = 2000;
+/** More than any text may have: what is too long is refused, not cut unnoticed. */
+const MAX_LENGTH = 10_000;
 
 /** A line of input after a key: changed, entered or closed. */
 export function editInputLine(

@@ -295,6 +295,9 @@ describe('keys', () => {
     const paste = { type: 'pasted', text: 'Xy\u001b[2J\n' } as const;
     expect(after(open(), paste)).toEqual(open());
     expect(after(open(), ':', paste).inputLine?.text).toBe('Xy [2J ');
+    // A message of this length can be sent.
+    const long = { type: 'pasted', text: 'x'.repeat(8_000) } as const;
+    expect(after(open(), ':', long).inputLine?.text).toBe(long.text);
   });
 
   it('open views with two, of which the first alone does nothing, and digits open none', () => {
