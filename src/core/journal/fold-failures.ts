@@ -38,7 +38,7 @@ export function foldFailure(
   switch (event.type) {
     case 'story.disturbed':
       // The cause of the interruption is known, so the start does not count as a worker crash.
-      return withoutStart(count(story, event.class));
+      return withoutStart(count(omit(story, 'takesMessages'), event.class));
     case 'retry.scheduled': {
       const { why, nth, of } = event;
       return { ...story, waiting: { ...waitOf(event), why, nth, of, class: event.class } };
@@ -54,7 +54,7 @@ export function postponeStory(story: StoryState, event: Of<'story.postponed'>): 
   const waitedMs = (story.waitedMs ?? 0) + msBetween(at, notBefore);
   const begun = story.phase === undefined ? story : withoutStart(story);
   return {
-    ...omit(begun, 'phase', 'phaseAt', 'attemptAt'),
+    ...omit(begun, 'phase', 'phaseAt', 'attemptAt', 'awaits', 'takesMessages'),
     waiting: { ...waitOf(event), why, model },
     waitedMs,
     ...(left !== undefined && { left: [...(story.left ?? []), { agent: left, why }] }),

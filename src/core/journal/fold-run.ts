@@ -256,7 +256,7 @@ function decideStory(story: StoryState, event: StoryDecision): StoryState {
 function endRun(state: RunState, { at, stopReason, detail, story }: JournalEvent & { type: 'run.ended' }): RunState {
   const end = { endedAt: at, stopReason, detail, ...(story !== undefined && { decisive: story }) };
   const ended: RunState = { ...omit(state, 'paused', 'decisive'), status: 'ended', ...end };
-  const stopped = state.stories.map(withoutWaiting);
+  const stopped = state.stories.map((each) => omit(withoutWaiting(each), 'takesMessages'));
   if (stopReason !== 'USER_ABORT') return { ...ended, stories: stopped };
   const stories = stopped.map((story) =>
     story.progress === 'in_progress' || story.held !== undefined || story.approved !== undefined

@@ -33,6 +33,8 @@ interface MessagedStory extends StoryMessages {
   progress: StoryProgress;
   phase?: Phase;
   epoch?: number;
+  /** Set while the attempt waits to begin again. */
+  waiting?: object;
 }
 
 /**
@@ -47,9 +49,9 @@ export type MessageRoute = 'live' | 'after' | 'prompt' | 'next';
 /** The phases after whose beginning no other prompt of an attempt is written, except those of refactoring. */
 const PROMPTED: readonly Phase[] = ['agent', 'export', 'import', 'gates', 'review', 'land'];
 
-export function messageRoute({ progress, phase, takesMessages }: MessagedStory): MessageRoute {
+export function messageRoute({ progress, phase, takesMessages, waiting }: MessagedStory): MessageRoute {
   if (takesMessages) return takesMessages === 'turn' ? 'live' : 'after';
-  const isWritten = progress === 'in_progress' && phase !== undefined && PROMPTED.includes(phase);
+  const isWritten = waiting === undefined && phase !== undefined && PROMPTED.includes(phase);
   return isWritten || progress !== 'in_progress' ? 'next' : 'prompt';
 }
 

@@ -13,7 +13,18 @@ const launched = { type: 'agent.listens', ...ref } satisfies JournalEntry;
 const deaf: JournalEntry = { type: 'agent.launched', ...ref, agent: 'gemini' };
 const sent = (id = 'm1'): JournalEntry => ({ type: 'message.sent', ...ref, id, text: 'Use euros.', by: 'ann' });
 const shown = (how: ShownHow, ...ids: string[]): JournalEntry => ({ type: 'message.delivered', ...ref, ids, how });
+const ended: JournalEntry = { type: 'run.ended', stopReason: 'INFRASTRUCTURE', detail: 'x' };
 const returned: JournalEntry = { type: 'story.returned', ...ref };
+
+const postponed: JournalEntry = {
+  ...{ type: 'story.postponed', ...ref, model: 'm', by: 'provider', why: 'It asked for a pause.' },
+  notBefore: '2030-01-02T00:00:00.000Z',
+};
+/** The engine went away, and the attempt begins again later. */
+const disturbed: JournalEntry[] = [
+  { type: 'story.disturbed', ...ref, class: 'infrastructure', stopReason: 'MISSING_DEPENDENCY', summary: 'x' },
+  { type: 'retry.scheduled', ...ref, class: 'infrastructure', rule: 'wait', nth: 1, of: 3, notBefore: '2030-01-02T00:00:00.000Z', why: 'x' }, // prettier-ignore
+];
 
 const after = (...entries: JournalEntry[]) => stateOf(created('r', 2), { type: 'run.started' }, ...entries);
 const first = (...entries: JournalEntry[]) => storyOf(after(...entries), story);
@@ -35,6 +46,9 @@ describe('where a message goes', () => {
     ['during the gates', [start(), enter('agent'), launched, enter('export'), enter('gates')], 'next'],
     ['after its worker died', [start(), enter('agent'), launched, start(2)], 'prompt'],
     ['after its worker stopped', [start(), enter('agent'), launched, returned], 'prompt'],
+    ['while its attempt waits for the model', [start(), enter('agent'), launched, postponed], 'prompt'],
+    ['while its attempt waits for its engine', [start(), enter('agent'), launched, ...disturbed], 'prompt'],
+    ['while its attempt waits for its engine during the gates', [start(), enter('gates'), ...disturbed], 'prompt'],
     ['after a failure', failed(story), 'next'],
   ])('%s', (_, entries, route) => expect(messageRoute(first(...entries))).toBe(route));
 });
@@ -49,6 +63,8 @@ describe('what has become of a message', () => {
     ['was read by the agent that works', [...works, sent(), shown('live', 'm1')], 'delivered'],
     ['was read before another one', [...works, sent('m0'), sent(), shown('live', 'm0')], 'queued'],
     ['is shown to the next agent again', [...works, sent(), shown('live', 'm1'), start(2)], 'prompt'],
+    ['came while the attempt waits for the model', [...works, postponed, sent()], 'prompt'],
+    ['came after the end of the run', [...works, ended, sent()], 'prompt'],
     ['came after the agent', [...works, enter('gates'), sent()], 'prompt'],
     ['came after the agent of a story that passed', [sent(), ...passed(story)], 'missed'],
     [
