@@ -34,11 +34,13 @@ export interface Serving {
 export function addOperationRoute(app: FastifyInstance, operation: AnyOperation, serving: Serving): void {
   const { callFor, takeTurn, untilRevoked, closing } = serving;
   const { method, output, input } = operation;
-  const schema = input?.(z);
+  // Made for the first request: a server has many operations, and starts without their schemas.
+  let schema: z.ZodType | undefined;
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const call = callFor(request);
     const resume = output.kind === 'stream' ? output.resume : undefined;
     const given = method === 'GET' ? resumeQuery(request, resume !== undefined) : request.body;
+    schema ??= input?.(z);
     // The schema of the operation has checked it.
     const checked = {
       ...(schema && (parse(schema, given) as object)),

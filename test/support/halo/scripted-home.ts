@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { openLocal, type LocalOperations } from '../../../src/api/local.ts';
-import type { Host } from '../../../src/config/config.ts';
+import type { Config, Host } from '../../../src/config/config.ts';
 import { resolveConfig } from '../../../src/config/resolve.ts';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { holdCommit } from '../../../src/git/commit/held-commits.ts';
@@ -56,6 +56,7 @@ export interface LandedChange {
 }
 
 const PATH = 'cart.txt';
+let defaults: Config | undefined;
 
 /** `redisUrl`: default, a Redis of its own. */
 export function openScriptedHome(redisUrl?: string): ScriptedHome {
@@ -70,7 +71,7 @@ export function openScriptedHome(redisUrl?: string): ScriptedHome {
   const store = openStore(home, { transcribe: () => [], now });
   const operations = openLocal({ host });
   const repositories: TestRepository[] = [];
-  const { config } = resolveConfig({ cwd: home });
+  const config = (defaults ??= resolveConfig({ cwd: '/' }).config);
 
   async function append(runId: string, ...entries: JournalEntry[]): Promise<void> {
     for (const entry of entries) await store.append(runId, [entry]);
