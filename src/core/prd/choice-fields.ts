@@ -1,3 +1,4 @@
+import { fieldEntry } from './field-entry.ts';
 import type { Story } from './prd.ts';
 
 /** What a story says about who works on it, as written. */
@@ -21,7 +22,7 @@ const MAX_LENGTH = 200;
 export function choiceFieldsOf({ extra }: Pick<Story, 'extra'>): ChoiceFields {
   const fields: ChoiceFields = {};
   for (const [key, value] of Object.entries(extra)) {
-    const name = key.length < 40 ? NAMES[key.toLowerCase().replace(/[\s_-]+/g, '')] : undefined;
+    const name = fieldEntry(NAMES, key);
     const text = typeof value === 'string' ? value.trim().replace(/^`(.*)`$/, '$1') : '';
     if (name === undefined || text === '' || text.length > MAX_LENGTH || /\p{Cc}/u.test(text)) continue;
     fields[name] ??= name === 'model' ? text : text.toLowerCase();

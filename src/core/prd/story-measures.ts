@@ -1,3 +1,4 @@
+import { fieldEntry } from './field-entry.ts';
 import { leafTexts } from './story-details.ts';
 import type { Story } from './prd.ts';
 
@@ -31,7 +32,7 @@ export function measuresOf({ extra, acceptance }: Pick<Story, 'extra' | 'accepta
     points: [],
   };
   for (const [key, value] of Object.entries(extra)) {
-    const name = key.length < 40 ? NAMES[key.toLowerCase().replace(/[\s_-]+/g, '')] : undefined;
+    const name = fieldEntry(NAMES, key);
     if (name !== undefined) found[name].push(...valuesOf(value));
   }
   const lower = (texts: string[]) => texts.map((text) => text.toLowerCase());

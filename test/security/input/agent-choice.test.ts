@@ -54,6 +54,16 @@ describe('incident agent-choice: a PRD, a repository or a request chooses agents
     });
   });
 
+  it('a field with a name that all objects have chooses nothing, and stops no attempt', () => {
+    for (const name of ['constructor', 'Constructor', 'toString', '__proto__', 'has_own_property', 'value-of']) {
+      const extra = Object.fromEntries([[name, 'claude']]);
+      const { config } = ask({ extra, set: ['route=[{ label = "x", effort = "low" }]'] });
+      const story = { id: 'S1', extra, acceptance: [] };
+      expect(chooseAgent(config, { story, attempt: 1 })).toBeUndefined();
+      expect(choiceFieldsOf(story)).toEqual({});
+    }
+  });
+
   it('values that no agent has do not reach a program', () => {
     for (const value of ['gpt-5.5\n--yolo', 'x'.repeat(1000), ['claude'], { a: 1 }])
       expect(choiceFieldsOf({ extra: { model: value } })).toEqual({});
