@@ -30,8 +30,10 @@ class CassetteRecorder {
   private readonly cassette: CassetteWriter;
   private readonly parts: RecorderParts;
   private count = 0;
-  /** Messages that no request had so far; `needle`: as in the JSON of a request. */
-  private outstanding: { message: Omit<CassetteMessage, 'after'>; needle: string }[] = [];
+  /** The texts of all messages, as in the JSON of a request. */
+  private readonly needles: string[] = [];
+  /** Messages that no request had so far. `nth`: a request with the message has its text so often. */
+  private outstanding: { message: Omit<CassetteMessage, 'after'>; needle: string; nth: number }[] = [];
 
   constructor(cassette: CassetteWriter, parts: RecorderParts) {
     this.cassette = cassette;
@@ -40,7 +42,9 @@ class CassetteRecorder {
 
   /** The agent got a message; the next request that contains `sent` decides where it is in the cassette. */
   expect(message: Omit<CassetteMessage, 'after'>, sent: string): void {
-    this.outstanding.push({ message, needle: JSON.stringify(sent.trim()).slice(1, -1) });
+    const needle = JSON.stringify(sent.trim()).slice(1, -1);
+    this.needles.push(needle);
+    this.outstanding.push({ message, needle, nth: this.needles.filter((each) => each === needle).length });
   }
 
   begin(request: ModelRequest): ExchangeRecording {
@@ -52,7 +56,7 @@ class CassetteRecorder {
   }
 
   private findMessages(body: string): void {
-    const found = this.outstanding.filter(({ needle }) => body.includes(needle));
+    const found = this.outstanding.filter(({ needle, nth }) => body.split(needle, nth + 1).length > nth);
     this.outstanding = this.outstanding.filter((each) => !found.includes(each));
     for (const { message } of found) {
       const text = this.parts.masker.text(message.text);

@@ -123,6 +123,30 @@ describe('a cassette', () => {
     expect((await ask(gate.socket)).body).toContain('done');
   });
 
+  it('keeps where a message went in, also if it says the same as an earlier one', async () => {
+    const cassette = join(tempDir(), 'story.jsonl');
+    const model = await modelServer([{ say: 'a' }, { say: 'b' }, { say: 'c' }, { say: 'd' }]);
+    const gate = await gateway({
+      model: { ...OPENAI, mode: 'record', baseUrl: model.url, providerKeys: [KEY], cassette },
+    });
+    const SENT = 'ann wrote:\n"Go on."';
+    const request = (...messages: string[]) =>
+      ask(gate.socket, { body: { model: 'm', input: messages.map((content) => ({ role: 'user', content })) } });
+    await request('Do it.');
+    gate.recordMessage({ id: 'm1', by: 'ann', text: 'Go on.' }, SENT);
+    await request('Do it.', SENT);
+    gate.recordMessage({ id: 'm2', by: 'ann', text: 'Go on.' }, SENT);
+    await request('Do it.', SENT);
+    await request('Do it.', SENT, SENT);
+    await gate.close();
+    const lines = (await readFile(cassette, 'utf8')).trim().split('\n');
+    const kept = lines.map((line) => JSON.parse(line) as { message?: object }).flatMap(({ message }) => message ?? []);
+    expect(kept).toMatchObject([
+      { id: 'm1', after: 1 },
+      { id: 'm2', after: 3 },
+    ]);
+  });
+
   it('reports why a request gets no answer because of its own fault', async () => {
     const cassette = join(tempDir(), 'story.jsonl');
     const model = await modelServer([{ say: 'done' }]);
