@@ -850,6 +850,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'story and diff are data in fences that no text can end, before the rules; only the last message of the reviewer is read, by a schema, and its sandbox has no word of the author',
   ],
   [
+    'incident review-forgery',
+    'have a reviewer run code of the change that prints another answer into the output of the reviewer',
+    'an answer that objects is noted; if the last one does not, the review is not valid, and a person decides',
+  ],
+  [
     'incident review-bribe',
     'make a reviewer agree by injection, also in files that agents read as instructions or run, or choose a reviewer that does',
     'a reviewer lands nothing: gates, protected paths and approvals decide as without it; files that instruct agents are not in its folder; requests need the right to land to choose agent, model or command of a reviewer, and may not review less',

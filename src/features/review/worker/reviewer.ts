@@ -1,7 +1,9 @@
+import type { AgentAdapter } from '../../../agents/adapter.ts';
+import { readAnswer } from '../../../agents/answer.ts';
 import type { Config, ReviewerSettings } from '../../../config/config.ts';
 import type { AgentOptions } from '../../../core/agent-options.ts';
 import { HaloError } from '../../../core/failure/errors.ts';
-import type { AgentReview } from '../../../core/review/agent-review.ts';
+import { blockingOf, type AgentReview } from '../../../core/review/agent-review.ts';
 import { readPatch } from '../../../core/review/read-patch.ts';
 import { omit, storyOf } from '../../../core/run/state.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
@@ -72,6 +74,8 @@ async function isChangeRisky(attempt: Attempt, { candidate, locked }: Work): Pro
 /** A reviewer whose sandbox waits for its prompt. */
 interface Prepared {
   session: Attempt;
+  /** The first of its answers that objects. */
+  objection: () => unknown;
   workspace: Workspace;
   /** The commit of the change, without the words of its author. */
   change: string;
@@ -80,7 +84,7 @@ interface Prepared {
 /** Starts the sandbox of a reviewer, with the clean tree of a candidate. */
 async function prepare(attempt: Attempt, { tree, parent }: Candidate, name: string): Promise<Prepared> {
   const { candidateDir } = attempt.resources;
-  const session = asReviewer(attempt, await chooseReviewer(attempt));
+  const { session, objection } = withObjection(asReviewer(attempt, await chooseReviewer(attempt)));
   // The other services and registries of an agent are not for a reviewer.
   const steps = planReadingSteps(session).map((step) => omit(step, 'services'));
   const workspace = new Workspace(session, name, steps);
@@ -90,7 +94,39 @@ async function prepare(attempt: Attempt, { tree, parent }: Candidate, name: stri
   const change = await createCommit({ candidateDir, tree, parent, message, author, date: new Date(0) });
   const commit = await leaveOutAgentFiles(candidateDir, change);
   await workspace.checkOut(commit, candidateDir, [VIEW, CANDIDATE]);
-  return { session, workspace, change };
+  return { session, workspace, change, objection };
+}
+
+/**
+ * Notes the first answer that objects: the code under review may run in the sandbox of its reviewer, where it can print
+ * lines into the output of the agent, after the answer of the reviewer as well.
+ */
+function withObjection(session: Attempt): Pick<Prepared, 'session' | 'objection'> {
+  const { adapter } = session.agent;
+  const criteria = session.inputs.story.acceptance.length;
+  let found: unknown;
+  const createReader: AgentAdapter['createReader'] = (expected) => {
+    const read = adapter.createReader(expected);
+    return (line) => {
+      const parsed = read(line);
+      if (found === undefined && parsed.answerText !== undefined) {
+        const answer = otherOf(parsed.answerText);
+        if (isObjection(readReview(answer, { criteria, patch: { files: [] } }))) found = answer;
+      }
+      return parsed;
+    };
+  };
+  const agent = { ...session.agent, adapter: { ...adapter, createReader } };
+  return { session: { ...session, agent }, objection: () => found };
+}
+
+function otherOf(text: string): unknown {
+  const outcome = readAnswer(text);
+  return outcome.kind === 'answer' ? outcome.answer.other : undefined;
+}
+
+function isObjection(read: ReturnType<typeof readReview>): boolean {
+  return !('fault' in read) && blockingOf(read).length > 0;
 }
 
 /** Agents read such files as instructions, or run what they name, which the author of the change may have written. */
@@ -173,6 +209,8 @@ interface Judged {
   measured: Measurements;
 }
 
+const TWO_ANSWERS = 'its output has an answer that objects, and then one that does not';
+
 /** Lets the reviewer work. Whatever it does, the result is a review. */
 async function judge(attempt: Attempt, { prepared, candidate, measured }: Judged): Promise<AgentReview> {
   const { commit, parent } = candidate;
@@ -195,7 +233,9 @@ async function judge(attempt: Attempt, { prepared, candidate, measured }: Judged
     const prompt = buildReviewPrompt({ story, patch, parent, change: ready.change }).text;
     const answer = await runAgent(session, ready.workspace, { measured: own, prompt });
     const read = readReview(answer.other, { criteria: story.acceptance.length, patch: readPatch(patch) });
-    return review('fault' in read ? { ...none, failed: read.fault } : read);
+    if ('fault' in read) return review({ ...none, failed: read.fault });
+    const isTaken = ready.objection() !== undefined && !isObjection(read);
+    return review(isTaken ? { ...none, failed: TWO_ANSWERS } : read);
   } catch (error) {
     const why = attempt.signal.aborted ? undefined : describeEnd(error);
     if (why === undefined) throw error;
