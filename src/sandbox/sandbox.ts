@@ -276,7 +276,9 @@ export interface SandboxEngine {
   /** Returns the version of one of halo's tools, such as `codex`; undefined for other programs. */
   toolVersion(program: string): Promise<string | undefined>;
   /** The versions of agents that it has images of, beside those in halo's image. */
-  agentVersions(): Promise<{ id: ProgramId; version: string }[]>;
+  agentVersions(): Promise<{ id: ProgramId; version: string; bytes: number }[]>;
+  /** Removes such a version; returns false, and removes nothing, if a sandbox uses it. Safe when it is gone. */
+  removeAgentVersion(id: ProgramId, version: string): Promise<boolean>;
   /** Returns how the engine can limit the size of a volume. */
   diskLimitMethod(): Promise<DiskLimitMethod>;
   /** Returns the user ids of all sandboxes on the engine. */

@@ -11,7 +11,7 @@ import {
 } from './disk/volumes.ts';
 import { canOverlay, createOverlay } from './disk/overlay-volume.ts';
 import { readExitEvents } from './container-exit-check.ts';
-import { listVersions } from './image/agent-image.ts';
+import { listVersions, removeVersion } from './image/agent-image.ts';
 import { HALO_IMAGE, readToolVersion } from './image/image-recipe.ts';
 import { listLabelledResources, listOrphans, processLabel, removeLabelledResource } from './labelled-resources.ts';
 import { buildContainer, seccompProfile } from './container-spec.ts';
@@ -123,6 +123,7 @@ export function openDockerEngine(at?: EngineAddress, options: EngineOptions = {}
     usersInUse: () => usersInUse(docker),
     toolVersion: (program) => readToolVersion(docker, program),
     agentVersions: () => listVersions(docker),
+    removeAgentVersion: (id, version) => removeVersion(docker, id, version),
     listResources: (home) => listLabelledResources(docker, home),
     removeResource: async (belonging) => {
       if (belonging.kind === 'container') return removeLabelledResource(docker, belonging);

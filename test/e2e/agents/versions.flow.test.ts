@@ -1,10 +1,8 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import Docker from 'dockerode';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { agentImage } from '../../../src/core/agent-program.ts';
+import { buildAgentVersion } from '../../support/agents/build-agent-version.ts';
 import { modelAt, openModelHalo, type ModelHalo } from '../../support/halo/model-halo.ts';
-import { tempDir } from '../../support/temp-dir.ts';
 
 const VERSION = '9.9.1';
 const IMAGE = agentImage('codex', VERSION);
@@ -21,28 +19,12 @@ echo '{"type":"turn.completed","usage":{"input_tokens":1,"cached_input_tokens":0
 let halo: ModelHalo;
 beforeAll(async () => {
   halo = await openModelHalo('sk-version-test-2f7c');
-  await buildVersion();
+  await buildAgentVersion(VERSION, PROGRAM);
 }, 600_000);
 afterAll(async () => {
   await halo.close();
   await new Docker().getImage(IMAGE).remove({ force: true });
 });
-
-async function buildVersion(): Promise<void> {
-  const context = tempDir('halo-version');
-  const program = join(context, 'bin/codex');
-  mkdirSync(dirname(program));
-  writeFileSync(program, PROGRAM, { mode: 0o755 });
-  writeFileSync(join(context, 'Dockerfile'), 'FROM scratch\nCOPY bin /program/bin\n');
-  const docker = new Docker();
-  const progress = await docker.buildImage(
-    { context, src: ['Dockerfile', 'bin/codex'] },
-    { t: IMAGE, networkmode: 'none' },
-  );
-  await new Promise<void>((resolve, reject) =>
-    docker.modem.followProgress(progress, (error) => (error === null ? resolve() : reject(error))),
-  );
-}
 
 describe('a version of an agent beside that of the image', () => {
   it('is started from a read-only folder of its own, and journal, record and proof name it', async () => {

@@ -1,5 +1,8 @@
+import Docker from 'dockerode';
 import { describe, expect } from 'vitest';
 import { newName, runIn, SPEC, test, USER, workspaceOf } from './engine-fixture.ts';
+import { VERSION_DIR } from '../../../src/core/agent-program.ts';
+import { buildAgentVersion } from '../../support/agents/build-agent-version.ts';
 import { startProcess } from './engine-process.ts';
 
 const COUNT = 'n=0; while :; do n=$((n + 1)); echo $n; echo $n > count.new; mv count.new count; sleep 0.02; done';
@@ -51,6 +54,35 @@ export function describeResources(): void {
       expect(await engine.listResources(home)).toEqual([]);
       expect(await engine.usersInUse()).not.toContain(user);
       expect(await orphans()).not.toContain(probeId);
+    });
+
+    test('do not include versions of agents, which stay while a sandbox uses them', async ({ engine, start }) => {
+      const version = `9.9.${process.pid}`;
+      const image = new Docker().getImage(await buildAgentVersion(version, '#!/bin/sh\necho started\n'));
+      const [repo, id] = [`halo-test-version-${process.pid}`, (await image.inspect()).Id];
+      await image.tag({ repo });
+      const installed = async () => (await engine.agentVersions()).filter((each) => each.version === version);
+      const mounts = [{ kind: 'agent' as const, agent: 'codex' as const, version, target: VERSION_DIR }];
+      const useAndRemove = async () => {
+        const sandbox = await start({ mounts });
+        expect(await engine.removeAgentVersion('codex', version)).toBe(false);
+        expect(await installed()).toEqual([{ id: 'codex', version, bytes: expect.any(Number) as number }]);
+        const { stdout } = await runIn(sandbox, `${VERSION_DIR}/bin/codex`);
+        expect(stdout).toBe('started\n');
+        await sandbox.remove();
+        expect(await engine.removeAgentVersion('codex', version)).toBe(true);
+        expect(await installed()).toEqual([]);
+      };
+      try {
+        await useAndRemove();
+        // The same image again, whose files this engine has seen before.
+        await new Docker().getImage(id).tag({ repo: 'halo-agent-codex', tag: version });
+        await useAndRemove();
+      } finally {
+        // It is gone.
+        expect(await engine.removeAgentVersion('codex', version)).toBe(true);
+        await new Docker().getImage(repo).remove();
+      }
     });
 
     test('have the time at which they expire, and are removed one by one', async ({ engine, volumes }) => {

@@ -194,14 +194,21 @@ export function openAgentVolumes(
   docker: Docker,
   lookUp: (image: string) => Promise<Pick<ImageFacts, 'id'>>,
 ): (mount: Mount) => Promise<Mount> {
-  const fill = memoizeAsync((image: string) => fillVolume(docker, volumeOf(image), { image, dir: PROGRAM_DIR }));
-  const volumeOf = (image: string) => `halo-agent-${image.replace('sha256:', '').slice(0, 12)}`;
+  const fillNow = (image: string) => fillVolume(docker, programVolume(image), { image, dir: PROGRAM_DIR });
+  const fill = memoizeAsync(fillNow);
   return async (mount) => {
     if (mount.kind !== 'agent') return mount;
     const { id } = await lookUp(agentImage(mount.agent, mount.version));
     await fill(id);
-    return { kind: 'volume', source: volumeOf(id), target: mount.target, readOnly: true, copyUp: false };
+    // The version may have been removed and installed again.
+    if (!(await hasVolume(docker, programVolume(id)))) await fillNow(id);
+    return { kind: 'volume', source: programVolume(id), target: mount.target, readOnly: true, copyUp: false };
   };
+}
+
+/** The name of the volume with the program of an image, which has this id. */
+export function programVolume(image: string): string {
+  return `halo-agent-${image.replace('sha256:', '').slice(0, 12)}`;
 }
 
 /** Fills a volume: the engine copies the image's folder into an empty volume when it creates a container. */

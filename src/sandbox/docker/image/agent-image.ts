@@ -4,8 +4,9 @@ import { arch } from 'node:process';
 import type Docker from 'dockerode';
 import { AGENT_PROGRAMS, agentImage, programOfImage, type ProgramId } from '../../../core/agent-program.ts';
 import { HaloError } from '../../../core/failure/errors.ts';
-import { toDockerError } from '../docker-client.ts';
+import { engineStatus, toDockerError } from '../docker-client.ts';
 import { ensureImage, type BuildOptions } from './ensure-image.ts';
+import { programVolume } from '../disk/volumes.ts';
 import { fetchPackage, hashOf, PROGRAM_DIR, VERSION_LABEL } from './image-recipe.ts';
 import { askRegistry } from './npm-registry.ts';
 
@@ -95,11 +96,46 @@ async function noSuchVersion(id: ProgramId, version: string): Promise<HaloError>
   );
 }
 
-/** The versions of programs that an engine has beside those in halo's image. Throws DOCKER_FAILED, DOCKER_UNAVAILABLE. */
-export async function listVersions(docker: Docker): Promise<{ id: ProgramId; version: string }[]> {
+/** A version of a program that an engine has beside the one in halo's image. */
+export interface InstalledVersion {
+  id: ProgramId;
+  version: string;
+  bytes: number;
+}
+
+/** Throws DOCKER_FAILED, DOCKER_UNAVAILABLE. */
+export async function listVersions(docker: Docker): Promise<InstalledVersion[]> {
   const filters = JSON.stringify({ reference: ['halo-agent-*'] });
   const images = await docker.listImages({ filters }).catch((error: unknown) => {
     throw toDockerError(error, 'list images');
   });
-  return images.flatMap(({ RepoTags }) => (RepoTags ?? []).flatMap((name) => programOfImage(name) ?? []));
+  return images.flatMap(({ RepoTags, Size }) =>
+    (RepoTags ?? []).flatMap((name) => {
+      const program = programOfImage(name);
+      return program === undefined ? [] : [{ ...program, bytes: Size }];
+    }),
+  );
+}
+
+/**
+ * Removes a version of a program, and the volume that sandboxes mount. Safe when it is gone. Returns false, and removes
+ * nothing, if a sandbox uses it. Throws DOCKER_FAILED, DOCKER_UNAVAILABLE.
+ */
+export async function removeVersion(docker: Docker, id: ProgramId, version: string): Promise<boolean> {
+  const image = docker.getImage(agentImage(id, version));
+  try {
+    const { Id } = await image.inspect();
+    await docker.getVolume(programVolume(Id)).remove().catch(unlessMissing);
+    await image.remove().catch(unlessMissing);
+    return true;
+  } catch (error) {
+    const status = engineStatus(error);
+    if (status === 404) return true;
+    if (status === 409) return false;
+    throw toDockerError(error, `remove ${agentImage(id, version)}`);
+  }
+}
+
+function unlessMissing(error: unknown): void {
+  if (engineStatus(error) !== 404) throw error;
 }
