@@ -11,10 +11,9 @@ const NEWEST = {
 const IMAGE = { codex: '0.169.0', claude: '2.1.330', opencode: '1.18.33', gemini: '0.61.0' };
 const list = (more: Partial<Parameters<typeof listVersions>[0]> = {}) =>
   Object.fromEntries(
-    listVersions({ ofImage: IMAGE, installed: [], pinned: {}, newest: NEWEST, ...more }).map((each) => [
-      each.agent,
-      each,
-    ]),
+    listVersions({ ofImage: IMAGE, installed: [], used: new Map(), pinned: {}, newest: NEWEST, ...more }).map(
+      (each) => [each.agent, each],
+    ),
   );
 
 describe('the versions of agents', () => {
@@ -32,9 +31,19 @@ describe('the versions of agents', () => {
   });
 
   it('stand side by side, the newest first', () => {
-    const installed = ['0.99.0', '0.171.0', '0.100.0'].map((version) => ({ id: 'codex' as const, version }));
-    const { codex } = list({ installed, pinned: { codex: '0.100.0' } });
-    expect(codex).toMatchObject({ installed: ['0.171.0', '0.100.0', '0.99.0'], runs: '0.100.0', pinned: true, ready: true, judged: 'older' }); // prettier-ignore
+    const installed = ['0.99.0', '0.171.0', '0.100.0'].map((version, bytes) => ({
+      id: 'codex' as const,
+      version,
+      bytes,
+    }));
+    const used = new Map([['r1', ['halo-agent-codex:0.99.0', 'halo-agent-claude:0.171.0']]]);
+    const { codex } = list({ installed, used, pinned: { codex: '0.100.0' } });
+    expect(codex).toMatchObject({ runs: '0.100.0', pinned: true, ready: true, judged: 'older' });
+    expect(codex?.installed).toEqual([
+      { version: '0.171.0', bytes: 1, pinned: false, usedBy: [] },
+      { version: '0.100.0', bytes: 2, pinned: true, usedBy: [] },
+      { version: '0.99.0', bytes: 0, pinned: false, usedBy: ['r1'] },
+    ]);
   });
 
   it('cannot run if one is pinned and not installed, or if there is no image', () => {

@@ -1,9 +1,12 @@
 import type { Host } from '../../../config/config.ts';
+import { applyDefaults } from '../../../config/apply-defaults.ts';
+import { imagesOfVersions } from '../../../config/choice/chosen-versions.ts';
 import { processEnv } from '../../../config/environment/host.ts';
 import { readEngines, readMachineConfig } from '../../../config/host-rules.ts';
 import { changeHostConfig } from '../../../api/change-host-config.ts';
 import {
   AGENT_PROGRAMS,
+  agentImage,
   EXACT_VERSION,
   isProgramId,
   PROGRAM_IDS,
@@ -20,20 +23,23 @@ import { openDockerEngine } from '../../../sandbox/docker/engine.ts';
 import { findNewestVersion, installVersion } from '../../../sandbox/docker/image/agent-image.ts';
 import { readAgentVersion } from '../../../sandbox/probe-agent.ts';
 import type { SandboxEngine } from '../../../sandbox/sandbox.ts';
+import { openStore } from '../../../store/store.ts';
+import { hasSettings } from '../../../worker/run/read-run.ts';
 import { withPin } from '../core/pin.ts';
 import { listVersions, type ProgramVersions } from '../core/version-list.ts';
 
 /** The versions of all programs on this machine. The registry may be out of reach. Throws CONFIG_INVALID, DOCKER_UNAVAILABLE. */
 export async function readVersions({ home }: Pick<Host, 'home'>): Promise<ProgramVersions[]> {
   return withEngine(async (engine) => {
-    const [config, ofImage, installed, newest] = await Promise.all([
+    const [config, ofImage, installed, used, newest] = await Promise.all([
       readMachineConfig({ home, env: processEnv() }),
       versionsOfImage(engine),
       engine.agentVersions(),
+      readUsed(home),
       Promise.all(PROGRAM_IDS.map(async (id) => [id, await askNewest(id)] as const)),
     ]);
     const known = Object.fromEntries(newest) as Record<ProgramId, ProgramVersions['newest']>;
-    return listVersions({ ofImage, installed, pinned: config.agentVersions, newest: known });
+    return listVersions({ ofImage, installed, used, pinned: config.agentVersions, newest: known });
   });
 }
 
@@ -146,6 +152,41 @@ export async function pinProgram(
       );
     },
   );
+}
+
+/**
+ * Removes a version of a program from this machine. Throws USAGE for one that is not installed, CONTROL_REFUSED for one that
+ * is pinned or that a run may start which has not ended, CONFIG_INVALID, DOCKER_FAILED, DOCKER_UNAVAILABLE.
+ */
+export async function removeProgram({ home }: Pick<Host, 'home'>, agent: ProgramId, version: string): Promise<void> {
+  await assertInstalled(agent, version);
+  const { agentVersions } = await readMachineConfig({ home, env: processEnv() });
+  const name = `${AGENT_PROGRAMS[agent].title} ${version}`;
+  if (agentVersions[agent] === version)
+    throw new HaloError('CONTROL_REFUSED', `${name} is pinned.`, {
+      hint: `Run \`halo agent pin ${agent} --off\`, or pin another version.`,
+    });
+  const used = await readUsed(home);
+  const [run] = [...used].find(([, images]) => images.includes(agentImage(agent, version))) ?? [];
+  if (run !== undefined)
+    throw new HaloError('CONTROL_REFUSED', `The run ${run}, which has not ended, uses ${name}.`, {
+      hint: `Wait for its end, or run \`halo cancel ${run}\`.`,
+    });
+  if (await withEngine((engine) => engine.removeAgentVersion(agent, version))) return;
+  throw new HaloError('CONTROL_REFUSED', `A sandbox on this machine uses ${name}.`, {
+    hint: 'Wait for the end of its run; another HALO_HOME may have started it.',
+  });
+}
+
+/** The images of versions that each run may start which has not ended. */
+async function readUsed(home: string): Promise<Map<string, string[]>> {
+  const store = openStore(home, { transcribe: () => [] });
+  const open = await store.openRuns();
+  const used = open.map(async ({ runId }): Promise<[string, string[]]> => {
+    const { config } = await store.readRecord(runId);
+    return [runId, hasSettings(config) ? imagesOfVersions(applyDefaults(config)) : []];
+  });
+  return new Map(await Promise.all(used));
 }
 
 async function assertInstalled(agent: ProgramId, version: string): Promise<void> {

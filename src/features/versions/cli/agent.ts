@@ -4,7 +4,8 @@ import { AGENT_PROGRAMS, agentImage, judgeVersion, PROGRAM_IDS, testedRange } fr
 import { HaloError } from '../../../core/failure/errors.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
 import type { UpdatedProgram } from '../api/versions.ts';
-import type { ProgramVersions } from '../core/version-list.ts';
+import { formatSize } from '../../../lib/units.ts';
+import type { InstalledProgram, ProgramVersions } from '../core/version-list.ts';
 
 interface Flags {
   json?: true;
@@ -18,7 +19,7 @@ export const define: Define = (command, cli) => {
     .command('ls')
     .summary('list versions of agents')
     .description(
-      'Lists for each agent the version that runs use, that of halo’s image, those that are installed beside it, the newest one of npm, and those that were tested with this version of halo.',
+      'Lists for each agent the version that runs use, that of halo’s image, those that are installed beside it with their sizes, the newest one of npm, and those that were tested with this version of halo. In use: pinned, or chosen by a run that has not ended.',
     )
     .option('--json', 'print the result as JSON')
     .addHelpText('after', LS_HELP)
@@ -42,6 +43,12 @@ export const define: Define = (command, cli) => {
     .option('--off', 'use the version of halo’s image again')
     .addHelpText('after', PIN_HELP)
     .action((agent: string, version: string | undefined, flags: PinFlags) => pin(agent, version, flags, cli));
+  command
+    .command('rm <agent> <version>')
+    .summary('remove a version of an agent')
+    .description('Removes an installed version of an agent from this machine. One in use stays.')
+    .addHelpText('after', REMOVE_HELP)
+    .action((agent: string, version: string) => remove(agent, version, cli));
 };
 
 interface UpdateFlags extends Flags {
@@ -90,6 +97,15 @@ Exit codes:
 
 See also: halo agent ls, halo config show agents`;
 
+const REMOVE_HELP = `
+Examples:
+  halo agent rm codex 0.170.0
+
+Exit codes:
+  0 removed    2 no such agent, or the version is not installed    6 the version is in use
+
+See also: halo agent ls, halo agent pin`;
+
 async function list({ json }: Flags, cli: Cli): Promise<void> {
   const { readVersions } = await import('../api/versions.ts');
   const versions = await readVersions(await cli.services.readHost());
@@ -106,10 +122,14 @@ function rowOf({ agent, runs, pinned, ready, image, installed, newest, tested, j
     { text: agent, tone: 'strong' },
     { text: `${runs ?? 'none'}${pinned ? ' (pinned)' : ''}`, ...(!isWell && { tone: 'warn' as const }) },
     { text: image ?? '-' },
-    { text: installed.length === 0 ? '-' : installed.join(', ') },
+    { text: installed.length === 0 ? '-' : installed.map(installedText).join(', ') },
     'version' in newest ? { text: safeLine(newest.version, 40) } : { text: 'unknown', tone: 'warn' },
     { text: tested.range },
   ];
+}
+
+function installedText({ version, bytes, pinned, usedBy }: InstalledProgram): string {
+  return `${version} (${formatSize(bytes)}${pinned || usedBy.length > 0 ? ', in use' : ''})`;
 }
 
 function notesOf({ agent, runs, ready, pinned, newest, judged, tested }: ProgramVersions): string[] {
@@ -166,4 +186,11 @@ async function pin(name: string, version: string | undefined, { off }: PinFlags,
   await cli.print(
     `${cli.paint('good', version === undefined ? 'unpinned' : 'pinned')}  ${title} ${version ?? 'of halo’s image'}`,
   );
+}
+
+async function remove(name: string, version: string, cli: Cli): Promise<void> {
+  const { removeProgram, requireProgram } = await import('../api/versions.ts');
+  const agent = requireProgram(name);
+  await removeProgram(await cli.services.readHost(), agent, version);
+  await cli.print(`${cli.paint('good', 'removed')}  ${AGENT_PROGRAMS[agent].title} ${version}`);
 }
