@@ -1,3 +1,4 @@
+import { agentImage, PROGRAM_IDS } from '../../core/agent-program.ts';
 import { formatSize } from '../../lib/units.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
@@ -23,7 +24,7 @@ export const define: Define = (command, cli) => {
     .command('push <engine> [image]')
     .summary('send an image of this machine to another engine')
     .description(
-      'Sends the image halo-sandbox, or another one, to an engine of config.toml, unless it has the same one. Compares afterwards.',
+      'Sends the image halo-sandbox and the pinned versions of agents, or another image, to an engine of config.toml, unless it has the same ones. Compares afterwards.',
     )
     .addHelpText('after', PUSH_HELP)
     .action((engine: string, image: string | undefined) => push(engine, image, cli));
@@ -41,11 +42,11 @@ Examples:
   halo image push build-2
   halo image push build-2 shop-sandbox
 
-The digest of what the image contains is written to stdout, progress to stderr.
+The digest of what each image contains is written to stdout, progress to stderr.
 With a registry, \`docker pull NAME@sha256:…\` on each engine does the same.
 
 Exit codes:
-  0 the engine has the image    5 an engine or the image is missing
+  0 the engine has the images    5 an engine or the image is missing
 
 See also: halo doctor`;
 
@@ -70,7 +71,26 @@ async function build(flags: Flags, cli: Cli): Promise<void> {
   await cli.print(await cli.services.buildImage({ force: flags.force === true, server: flags.server === true, log }));
 }
 
-async function push(engine: string, image = 'halo-sandbox', cli: Cli): Promise<void> {
+async function push(engine: string, image: string | undefined, cli: Cli): Promise<void> {
+  for (const each of image === undefined ? await usualImages(cli) : [image]) await pushOne(engine, each, cli);
+}
+
+/** What stories need on an engine unless they have an image of their own. */
+async function usualImages(cli: Cli): Promise<string[]> {
+  const [{ readMachineConfig }, { processEnv }, { home }] = await Promise.all([
+    import('../../config/host-rules.ts'),
+    import('../../config/environment/host.ts'),
+    cli.services.readHost(),
+  ]);
+  const { agentVersions } = await readMachineConfig({ home, env: processEnv() });
+  const pinned = PROGRAM_IDS.flatMap((id) => {
+    const version = agentVersions[id];
+    return version === undefined ? [] : [agentImage(id, version)];
+  });
+  return ['halo-sandbox', ...pinned];
+}
+
+async function pushOne(engine: string, image: string, cli: Cli): Promise<void> {
   const note = (line: string) => cli.note(cli.paintErr('quiet', line));
   const progress = { saidAt: performance.now() };
   const onProgress = (sent: number, size: number) => {
