@@ -1,5 +1,5 @@
 import type { Usage } from '../agent.ts';
-import { attemptMs, AttemptReader, lastGates, totalUsage } from '../journal/attempts.ts';
+import { attemptMs, AttemptReader, lastGates, totalUsage, type AttemptRecord } from '../journal/attempts.ts';
 import type { CommandResult } from '../journal/event-parts.ts';
 import type { JournalEvent } from '../journal/events.ts';
 import { applyEvent } from '../journal/fold-run.ts';
@@ -80,7 +80,7 @@ export function reviewRun(
     const own = attempts.filter((each) => each.story === story.id);
     const newest = own.at(-1);
     const { claims = [], reported, end } = newest ?? {};
-    const model = newest?.usage.findLast((each) => each.model !== undefined)?.model;
+    const model = modelOf(newest);
     // Stories and attempts may have other agents than the run.
     const agent = newest?.agent?.agent ?? run.agent;
     const { id, title, progress, attempts: attempt, tests, failedTests, startedAt, endedAt } = story;
@@ -118,6 +118,12 @@ export function reviewRun(
     };
   });
   return { state, stories, prd };
+}
+
+/** The model that its agent used: the one of its launch, unless the agent used only others. A reviewer may use more. */
+function modelOf(attempt: AttemptRecord | undefined): string | undefined {
+  const used = attempt?.usage.flatMap(({ model }) => model ?? []) ?? [];
+  return used.find((model) => model === attempt?.agent?.model) ?? used.at(-1);
 }
 
 /** Whether a path looks like a test file. */

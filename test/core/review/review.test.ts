@@ -54,6 +54,21 @@ describe('the review of a run', () => {
     expect(reviewRun(again)?.stories[0]?.criteria[1]).not.toHaveProperty('claim');
   });
 
+  it.each<[what: string, used: string[], model: string]>([
+    ['of the author, not of a reviewer after it', ['gpt-5.5', 'claude-sonnet-5-5'], 'gpt-5.5'],
+    ['that the agent used instead of the configured one', ['claude-haiku-5-5'], 'claude-haiku-5-5'],
+  ])('names the model %s', (_, used, model) => {
+    const ref = { story: 'US-001', attempt: 1 };
+    const [started, ...rest] = passed('US-001');
+    const launched = { type: 'agent.launched', ...ref, agent: 'codex', model: 'gpt-5.5' } as const;
+    const usage = { requests: 1, inputTokens: 100, cachedTokens: 0, outputTokens: 10 };
+    const requests = used.map(
+      (each) => ({ type: 'model.used', ...ref, model: each, usage, told: 'all', tokens: 110, ms: 1 }) as const,
+    );
+    const events = journalOf([begin, { type: 'run.started' }, started!, launched, ...requests, ...rest]);
+    expect(reviewRun(events)?.stories[0]).toMatchObject({ agent: 'codex', model });
+  });
+
   it('keeps what the agent said of an approved commit whose gates run again after a merge', () => {
     const claim = { n: 2, tests: [{ name: 'rounds', found: 'ran' as const }], files: ['src/cart.ts'] };
     const whose = { story: 'US-001', attempt: 1 };
