@@ -50,7 +50,7 @@ type RunFactKind =
   | 'worktree';
 
 /** Labels that differ from the kind. */
-const LABELS: Partial<Record<FactKind, string>> = { option: '', pause: 'waiting' };
+const LABELS: Partial<Record<FactKind, string>> = { model: 'chosen', option: '', pause: 'waiting' };
 
 /** Something about a run or story for people. Safe to print. */
 export interface Fact {

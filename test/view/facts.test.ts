@@ -13,7 +13,7 @@ import { frameOf } from '../../src/tui/top/frame.ts';
 import { openState } from '../../src/tui/top/model.ts';
 import { update } from '../../src/tui/top/update.ts';
 import { renderView } from '../../src/tui/view.ts';
-import { outcomeFacts, runFacts, storyFacts, type Fact, type FactKind } from '../../src/view/facts.ts';
+import { outcomeFacts, runFacts, startRows, storyFacts, type Fact, type FactKind } from '../../src/view/facts.ts';
 import {
   asked,
   attempted,
@@ -148,6 +148,17 @@ describe('a fact of a story', () => {
     );
     for (const surface of surfaces) for (const { value } of facts) expect(drawn[surface], surface).toContain(value);
   });
+});
+
+it('an agent or a model that was chosen has a label that fits both', () => {
+  const choices = [
+    { agent: 'claude', by: 'story' },
+    { agent: 'codex', model: 'gpt-5.4', by: 'route', route: 1 },
+  ] as const;
+  expect(choices.flatMap((choice) => startRows({ choice })).map(({ label, value }) => `${label} ${value}`)).toEqual([
+    'chosen claude (its fields in the PRD)',
+    'chosen codex, gpt-5.4 (route 1)',
+  ]);
 });
 
 describe('why a story failed, or what it asks,', () => {
