@@ -158,8 +158,8 @@ function planMessage(run: RunState, selected: StoryState | undefined): Planned {
     const question = `${ROUTE_LABELS[messageRoute(story)]}, ${safeLine(story.id, 40)}`;
     return { action: { name: 'tell', runId: run.runId, story: story.id }, question };
   } catch (error) {
-    if (error instanceof HaloError) return { refusal: error.message };
-    throw error;
+    if (!(error instanceof HaloError)) throw error;
+    return { refusal: error.code === 'USAGE' ? `${error.message} Open the run and select one.` : error.message };
   }
 }
 

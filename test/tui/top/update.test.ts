@@ -40,6 +40,13 @@ describe('a message to an agent', () => {
     const ended = after(start(), listed([stateOf(...succeeded(DONE))]), 'm');
     expect(ended.notice?.text).toContain('No agent works on a story');
   });
+
+  it('is refused for a run with several stories, and says how to choose one', () => {
+    const several = after(start(), listed([stateOf(created(RUN, 2), { type: 'run.started' })]), 'm');
+    expect(several.notice?.text).toBe(
+      '! Several stories can get the message: US-001, US-002. Open the run and select one.',
+    );
+  });
 });
 
 describe('keys', () => {
