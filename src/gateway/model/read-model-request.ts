@@ -38,7 +38,7 @@ export async function readModelRequest(req: IncomingMessage, reading: Reading): 
 
 function describeModel(model: string, models: readonly string[]): string {
   const allowed = models.map((name) => `"${name}"`).join(', ');
-  return `The model "${safeLine(model, 100)}" is not allowed (allowed: ${allowed}); add it to [model] allow.`;
+  return `The model "${safeLine(model, 100)}" is not allowed (allowed: ${allowed}); add it to model.allow, and start a new run.`;
 }
 
 function readBody(req: IncomingMessage, { bodyBytes, pool }: Reading): Promise<string | RequestRefusal> {
