@@ -169,6 +169,8 @@ export function canMessage(run: RunState, story: StoryState): Allowed {
       `Story ${story.id} is waiting for approval: no agent works on it.`,
       `Send it back with \`halo reject ${of} --feedback "…"\`.`,
     );
+  if (story.approved !== undefined)
+    return refused(`Story ${story.id} was approved by ${story.approved.by}: no agent works on it.`, otherHint(run));
   if (isQuestion(story))
     return refused(`Story ${story.id} asks a question.`, `Answer it with \`halo answer ${of} "…"\`.`);
   if (isDone(story) || isIn('out', story)) {

@@ -3,7 +3,7 @@ import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { canMessage } from '../../../src/core/run/actions.ts';
 import { MAX_MESSAGES } from '../../../src/core/run/messages.ts';
 import { storyOf } from '../../../src/core/run/state.ts';
-import { asked, BASE, created, failed, held, passed, stateOf } from '../../support/journal.ts';
+import { asked, BASE, COMMIT, created, failed, held, passed, stateOf } from '../../support/journal.ts';
 
 const story = 'US-001';
 const ref = { story, attempt: 1 };
@@ -23,6 +23,7 @@ describe('canMessage', () => {
 
   it.each<[string, JournalEntry[], string]>([
     ['waits for approval', held(story), 'halo reject r --story US-001 --feedback'],
+    ['was approved', [...held(story), { type: 'approval.given', ...ref, commit: COMMIT, by: 'ann' }], 'halo status r'],
     ['asks a question', asked(story), 'halo answer r --story US-001'],
     ['has passed', passed(story), 'halo reject r --story US-001 --feedback'],
     ['was cancelled', [{ type: 'story.cancelled', ...ref, by: 'ann' }], 'halo status r'],
