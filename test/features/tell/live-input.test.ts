@@ -139,7 +139,7 @@ function replayed() {
 }
 
 describe('the input of an agent in a replay', () => {
-  it('lets the response go on to an agent that reads messages after its turn: the turn ends with it', async () => {
+  it('passes the response to an agent that reads messages after its turn: the turn ends with it', async () => {
     const { hear, deliver, reports, input } = replayed();
     hear({ type: 'listens', when: 'after' });
     const delivered = deliver();
@@ -157,7 +157,7 @@ describe('the input of an agent in a replay', () => {
     expect(reports).toEqual(['after']);
   });
 
-  it('lets the response go on if the agent has said that nothing is left to do', async () => {
+  it('passes the response on if the agent has said that nothing is left to do', async () => {
     const { hear, deliver } = replayed();
     hear({ type: 'idle' });
     await new Promise(setImmediate);

@@ -129,13 +129,13 @@ describe('a cassette', () => {
     const gate = await gateway({
       model: { ...OPENAI, mode: 'record', baseUrl: model.url, providerKeys: [KEY], cassette },
     });
-    const SENT = 'ann wrote:\n"Go on."';
+    const SENT = 'ann wrote:\n"Continue."';
     const request = (...messages: string[]) =>
       ask(gate.socket, { body: { model: 'm', input: messages.map((content) => ({ role: 'user', content })) } });
     await request('Do it.');
-    gate.recordMessage({ id: 'm1', by: 'ann', text: 'Go on.' }, SENT);
+    gate.recordMessage({ id: 'm1', by: 'ann', text: 'Continue.' }, SENT);
     await request('Do it.', SENT);
-    gate.recordMessage({ id: 'm2', by: 'ann', text: 'Go on.' }, SENT);
+    gate.recordMessage({ id: 'm2', by: 'ann', text: 'Continue.' }, SENT);
     await request('Do it.', SENT);
     await request('Do it.', SENT, SENT);
     await gate.close();
