@@ -13,7 +13,6 @@ import { newRepository } from '../../support/repository/new-repository.ts';
 import { shellQuote } from '../../../src/lib/text.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { PATIENCE } from '../../support/patience.ts';
-import { casesAtLevel } from '../../support/suite/level.ts';
 
 /** What a process that left holds is taken over soon. */
 const QUICK = { HALO_TAKEOVER: '3s' };
@@ -50,7 +49,6 @@ const journal = (): JournalEvent[] => readJournal(home.dir, newest());
 
 const types = () => journal().map(({ type }) => type);
 const agentStarts = () => journal().filter((event) => event.type === 'phase.started' && event.phase === 'agent');
-const gateStarts = () => journal().filter(({ type }) => type === 'gate.started');
 const untilAgent = (count = 1) => vi.waitFor(() => expect(agentStarts()).toHaveLength(count), PATIENCE);
 
 let up: HaloProcess | undefined;
@@ -107,72 +105,6 @@ describe('Ctrl-C before a run exists', () => {
     expect((await submit.ended).stderr).toContain('stopped; `halo ls` lists the runs that were submitted');
     const { stdout } = await home.halo(['ls', '--json', '--status', 'queued'], { cwd: repository.root });
     expect(JSON.parse(stdout)).toEqual([]);
-  });
-});
-
-it('a gate that a signal stops is shown as interrupted, not as failed', async () => {
-  const gates = ['-c', `gates=${JSON.stringify([HOLD])}`];
-  const run = home.start(['run', 'prd.json', ...options(WORK), ...gates], { cwd: repository.root, env: QUICK });
-  await vi.waitFor(() => expect(gateStarts()).toHaveLength(1), PATIENCE);
-  run.process.kill('SIGTERM');
-  await run.ended;
-  expect(journal().filter(({ type }) => type === 'gate.ended')).toMatchObject([{ interrupted: true }]);
-  const { stdout } = await home.halo(['logs', newest()], { cwd: repository.root });
-  expect(stdout).toMatch(/gate +interrupted /);
-  expect(stdout).not.toContain('FAILED');
-});
-
-describe('a reader that closes the output', () => {
-  // The lines of stories come after the first one.
-  const via = ['sh', '-c', '"$@" 2>&1 | head -n 1', 'sh'];
-
-  it.each(
-    casesAtLevel<[command: string, words: string[]]>(
-      [
-        ['halo run', ['run', 'prd.json']],
-        ['halo queue', ['queue', '.']],
-      ],
-      [['halo run --json', ['run', 'prd.json', '--json']]],
-    ),
-  )('does not end the work of %s, and ends what only prints', async (_what, words) => {
-    const ended = await home.halo([...words, ...options(WORK)], { cwd: repository.root, via });
-    expect(ended.stdout.trim().split('\n')).toHaveLength(1);
-    expect(journal().at(-1)).toMatchObject({ type: 'run.ended', stopReason: 'SUCCESS' });
-    const left = await home.halo(['logs', newest()], { cwd: repository.root, via });
-    expect(left.stdout.trim().split('\n')).toHaveLength(1);
-  });
-});
-
-describe('the frame of halo run', () => {
-  it('leaves nothing behind when the terminal is resized, and shows failed attempts', async () => {
-    const settings = [
-      'retry.attempts=3',
-      'retry.policy.retries=2',
-      `gates=${JSON.stringify([`echo one; ${HOLD}; test -e right`])}`,
-    ];
-    const run = startAtTerminal(['run', 'prd.json', ...options(WORK), ...settings.flatMap((each) => ['-c', each])], {
-      cwd: repository.root,
-      env: { HALO_HOME: home.dir, NO_COLOR: '1', ...QUICK },
-    });
-    const sizes = [
-      [60, 12],
-      [120, 40],
-      [100, 30],
-    ] as const;
-    for (const [failed, [columns, rows]] of sizes.entries()) {
-      await vi.waitFor(() => expect(gateStarts()).toHaveLength(failed + 1), PATIENCE);
-      if (failed === 0) await run.shows('gate     one');
-      else await run.shows(`attempt ${failed} of 3  gate `);
-      await run.resize(columns, rows);
-      await release(newest());
-    }
-    expect(await run.ended).not.toBe(0);
-    const [before = '', ...rest] = run.shown().split('\u001b[?1049h');
-    const [, after = '', ...more] = rest.join('').split('\u001b[?1049l');
-    expect(more).toEqual([]);
-    expect(before).not.toContain('Story A');
-    expect(after.split('Story A')).toHaveLength(2);
-    expect(after).toContain('GATE_FAILED');
   });
 });
 
