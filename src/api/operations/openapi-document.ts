@@ -13,8 +13,14 @@ const PATH_KEYS: Record<string, string> = {
   path: 'A path from the list of artifacts; its slashes are not escaped.',
 };
 
-/** The OpenAPI 3.1 document of all operations. */
+let document: Json | undefined;
+
+/** The OpenAPI 3.1 document of all operations, which is the same object each time. */
 export function buildOpenApi(): Json {
+  return (document ??= describeAll());
+}
+
+function describeAll(): Json {
   const paths: Record<string, Json> = {};
   for (const operation of ALL_OPERATIONS) {
     const path = operation.path.replace('*}', '}');
