@@ -313,7 +313,8 @@ export const STORY_EVENTS: EventRows<StoryEvents> = {
     is: ['audited'],
     lines: (event) => {
       const what = event.command === undefined ? 'a shell' : `\`${safeLine(event.command, LINE_LENGTH)}\``;
-      const text = `DEBUG  ${what} in a copy of attempt ${event.attempt}, ${event.point}${byUser(event)}`;
+      const state = event.point === 'gates' ? 'as its gates found it' : 'as its agent left it';
+      const text = `DEBUG  ${what} in a copy of attempt ${event.attempt}, ${state},${byUser(event)}`;
       return [{ label: 'story', tone: 'plain', text }];
     },
   },

@@ -27,6 +27,16 @@ describe('transcribe', () => {
     ]);
   });
 
+  it('says which state of an attempt a person looked at', () => {
+    const opened = { type: 'debug.opened', ...US1, by: 'ann' } as const;
+    expect(lines(1, { ...opened, point: 'gates' })).toEqual([
+      '    1.0s  US-001    story    DEBUG  a shell in a copy of attempt 1, as its gates found it, by ann',
+    ]);
+    expect(lines(1, { ...opened, point: 'agent', command: 'ls' })).toEqual([
+      '    1.0s  US-001    story    DEBUG  `ls` in a copy of attempt 1, as its agent left it, by ann',
+    ]);
+  });
+
   it('shows the options of an agent, unless it has none', () => {
     const launched = { type: 'agent.launched', ...US1, agent: 'claude', model: 'm' } as const;
     const options = { effort: 'high', tools: ['Bash'], disallowedTools: ['Bash(a\u001b)'], subagents: true } as const;
