@@ -75,8 +75,12 @@ describe('the fields of a story choose', () => {
   });
 
   test.each<[string, Fields, string]>([
-    ['the name of a person', { agent: 'Ada' }, 'there is no agent "ada"; the field is only a text for the agent.'],
-    ['a misspelled agent', { agent: 'cluade' }, 'there is no agent "cluade"; did you mean "claude"?'],
+    ['the name of a person', { agent: 'Ada' }, 'there is no agent "ada", so the field is only text for the agent.'],
+    [
+      'a misspelled agent',
+      { agent: 'cluade' },
+      'there is no agent "cluade", so the field is only text for the agent; did you mean "claude"?',
+    ],
     ['a data model', { model: 'Invoice' }, 'the agent codex cannot use a model "Invoice"'],
     ['a model of another provider', { model: 'claude-opus-5' }, 'the agent codex cannot use a model "claude-opus-5"'],
   ])('nothing with %s, and the run says so', (_what, extra, says) => {

@@ -2,7 +2,7 @@ import type { AgentChoice } from '../../core/agent-choice.ts';
 import { EFFORTS, effortsOf } from '../../core/agent-options.ts';
 import { choiceFieldsOf } from '../../core/prd/choice-fields.ts';
 import type { Story } from '../../core/prd/prd.ts';
-import { didYouMean } from '../../core/text/did-you-mean.ts';
+import { closeSentence, didYouMean } from '../../core/text/did-you-mean.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { defined } from '../../lib/guards.ts';
 import { isForeignModel } from '../resolve-model.ts';
@@ -119,10 +119,11 @@ function resolveStory(
 ): AgentChoice | undefined {
   const { agent: wanted, model: wantedModel, effort: wantedEffort } = choiceFieldsOf({ extra });
   const place = `story ${safeLine(id, 100)}`;
-  const unused = (what: string) => resolved.unused.push(`${place}: ${what}; the field is only a text for the agent.`);
+  const unused = (what: string, end = '.') =>
+    resolved.unused.push(`${place}: ${what}, so the field is only text for the agent${end}`);
   const isAgent = wanted !== undefined && choosing.agents.includes(wanted);
   if (wanted !== undefined && !isAgent)
-    unused(`there is no agent ${quote(wanted)}${didYouMean(wanted, choosing.agents)}`);
+    unused(`there is no agent ${quote(wanted)}`, closeSentence(wanted, choosing.agents));
   const agent = isAgent && wanted !== resolved.config.agent ? wanted : undefined;
   if (agent !== undefined && !choosing.isAllowed.agent(agent)) {
     resolved.problems.push(`${place}: ${refusal('agent', agent)}`);
