@@ -120,18 +120,25 @@ export function storyToShow(run: RunState): StoryState | undefined {
   return [isRunning, needsPerson, isFailed].flatMap((matches) => run.stories.find(matches) ?? [])[0];
 }
 
+/** The agent of a run, and those that stories of it have instead. */
+function agentsText({ agent = '', stories }: RunState): string {
+  const others = new Set(stories.flatMap(({ choice }) => choice?.agent ?? []));
+  others.delete(agent);
+  return others.size === 0 ? agent : `${agent}; for some stories ${listSome([...others], MAX_NAMED)}`;
+}
+
 /** What is known about a run in addition to its state, in the order of `halo status`; surfaces without room show some of it. */
 export function runFacts(
   view: WaitingRun & Pick<Partial<RunView>, 'reports' | 'pull' | 'unused' | 'moved' | 'record' | 'dir'>,
   now: string,
 ): Fact[] {
   const { state } = view;
-  const { project, repo, prdPath, agent = '', usage } = state;
+  const { project, repo, prdPath, usage } = state;
   return [
     ...fact('project', project),
     ...fact('repo', `${repo.source}${repo.branch === undefined ? '' : ` (${repo.branch})`}`),
     ...fact('prd', prdPath),
-    ...fact('agent', agent),
+    ...fact('agent', agentsText(state)),
     ...selectionRow(state),
     ...unmarkedRow(state),
     ...settingsRows(state, now),

@@ -150,6 +150,17 @@ describe('a fact of a story', () => {
   });
 });
 
+it('a run names the agents that its stories had, also after its end', () => {
+  const choice = { agent: 'claude', by: 'story' } as const;
+  const [first, ...rest] = passed(story);
+  const agents = (...entries: JournalEntry[]) =>
+    runFacts({ state: { ...stateOf(run, started, ...entries, end), agent: 'codex' }, workers: 1 }, NOW).find(
+      ({ kind }) => kind === 'agent',
+    )?.value;
+  expect(agents({ ...first!, choice } as JournalEntry, ...rest)).toBe('codex; for some stories claude');
+  expect(agents(...passed(story))).toBe('codex');
+});
+
 it('an agent or a model that was chosen has a label that fits both', () => {
   const choices = [
     { agent: 'claude', by: 'story' },
