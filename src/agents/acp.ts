@@ -143,6 +143,7 @@ const event = z.discriminatedUnion('type', [
   }),
   z.object({ type: z.literal('permission'), title: z.string(), kind: z.string() }),
   z.object({ type: z.literal('idle') }),
+  z.object({ type: z.literal('received') }),
   z.object({ type: z.literal('ended'), stopReason: z.string() }),
   z.object({ type: z.literal('error'), message: z.string() }),
 ]);
@@ -182,7 +183,8 @@ function createAcpReader(): LineReader {
     const { data } = parsed;
     if (data.type === 'permission') return data.kind === 'none' ? denial(data.title) : { activities: [] };
     if (data.type === 'error') return { ...endMessage(), error: data.message };
-    if (data.type === 'idle') return endMessage();
+    // What follows a message of a person is another answer.
+    if (data.type === 'idle' || data.type === 'received') return endMessage();
     if (data.type === 'ended') {
       const ended = endMessage();
       const reason = data.stopReason;

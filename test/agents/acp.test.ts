@@ -36,9 +36,12 @@ describe('the messages to an agent', () => {
     expect(session.tell({ id: 'm-1', text: 'c' })).toBe('{"id":"m-1","text":"c"}\n');
   });
 
-  it('give the last turn the last word', () => {
+  it.each([
+    ['that follows the end of the one before', { type: 'idle' }],
+    ['that a message begins', { type: 'received', id: 'm-1' }],
+  ])('give the last turn the last word, also one %s', (_what, between) => {
     const [first, second] = ['first', 'second'].map((summary) => JSON.stringify({ status: 'ok', summary }));
-    const { outcome } = read([say(first!), { type: 'idle' }, say(second!), { type: 'idle' }, ENDED]);
+    const { outcome } = read([say(first!), between, say(second!), { type: 'idle' }, ENDED]);
     expect(outcome).toMatchObject({ kind: 'answer', answer: { summary: 'second' } });
   });
 });
