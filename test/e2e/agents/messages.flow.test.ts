@@ -69,10 +69,9 @@ describe('a message to an agent that works', () => {
         'GEMINI_CLI_TRUST_WORKSPACE=true GEMINI_CLI_SYSTEM_SETTINGS_PATH=/opt/halo/agents/gemini/settings.json',
         '/opt/halo/agents/node/bin/node /opt/halo/agents/gemini/bundle/gemini.js --acp -m "$HALO_MODEL"',
       ].join(' ');
-      const settings = ['agent=by-acp', `agents.by-acp.acp=${JSON.stringify(gemini)}`, 'agents.by-acp.model="google"'];
-      const { state, route, server, repository, show } = await tellDuring(
+      const { state, route, server, show } = await tellDuring(
         [{ run: HOLD }, OK, { write: 'greeting.txt', content: 'ciao\n', expect: [MESSAGE] }, OK],
-        [...settings, 'model.mode=record'],
+        ['agent=by-acp', `agents.by-acp.acp=${JSON.stringify(gemini)}`, 'agents.by-acp.model="google"'],
       );
       expect(route).toBe('after');
       expect(state).toMatchObject({
@@ -81,19 +80,6 @@ describe('a message to an agent that works', () => {
       });
       expect(show('greeting.txt')).toBe('ciao');
       expect(server.remaining()).toBe(0);
-      await server.close();
-
-      const again = halo.newRepository();
-      const replay = await halo.submit(again.root, [{ id: 'hello' }], replaying(halo.keepCassette(state), settings));
-      let replayed: RunState | undefined;
-      const ending = halo.untilEnd(replay).then((ended) => (replayed = ended));
-      await releaseUntil(
-        () => [replay],
-        () => expect(replayed).toBeDefined(),
-      );
-      await ending;
-      expect(replayed).toMatchObject({ stopReason: 'SUCCESS', usage: { requests: state.usage.requests } });
-      expect(treeOf(again, replayed!)).toBe(treeOf(repository, state));
     },
   );
 });
