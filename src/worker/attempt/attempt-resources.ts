@@ -214,12 +214,6 @@ export class AttemptResources {
     await engine.createSocketVolume(volume, this.labels(name), { user });
   }
 
-  /** The name of the volume with the session of the story's agent. Another user could not read its files. */
-  get sessionVolume(): string {
-    const { runId, storyKey } = this.identity;
-    return `halo-session-${runId}-${storyKey}-u${this.user}`;
-  }
-
   /** The commit of the host repository that its run began with, or that is checked. No story of the run made it. */
   get firstCommit(): string {
     return this.refs.commit;

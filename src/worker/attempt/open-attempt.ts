@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { AgentAdapter, AgentIntent, AgentLaunch, LiveSession } from '../../agents/adapter.ts';
 import { agentAdapter } from '../../agents/registry.ts';
 import type { Config } from '../../config/config.ts';
+import type { SessionStart } from '../../core/agent-session.ts';
 import type { AgentTask } from '../../core/journal/phase.ts';
 import type { StartFacts } from '../../core/journal/start-facts.ts';
 import { chosenVersion } from '../../core/agent-program.ts';
@@ -40,6 +41,8 @@ export interface Attempt extends SandboxContext {
   readonly locked?: LockedTests | undefined;
   /** The work of an earlier attempt with which this one continues. */
   readonly continued?: ContinuedWork | undefined;
+  /** What its agent continues, or begins for later attempts. */
+  readonly session?: StorySession | undefined;
 }
 
 /** The work of an earlier attempt with which this one continues. */
@@ -47,6 +50,13 @@ export interface ContinuedWork {
   attempt: number;
   /** Its change as a commit on the base of this attempt; undefined if it cannot be applied. */
   commit: string | undefined;
+}
+
+/** The session that an agent keeps for further attempts at its story. */
+export interface StorySession {
+  /** The volume with its files. */
+  readonly volume: string;
+  readonly start: SessionStart;
 }
 
 export interface AttemptInputs {

@@ -147,10 +147,10 @@ function setAll(names: readonly string[], value: string): Record<string, string>
 
 /** The agent may reach its model and the registries that are allowed to agents. */
 function agentStep(attempt: Attempt): Step {
-  const { config, agent, resources } = attempt;
+  const { config, agent, session } = attempt;
   const { env, sessionDir } = agent.launch;
   const mounts = {
-    mounts: [...mountVersion(config), ...(sessionDir === undefined ? [] : [mountSession(resources, sessionDir)])],
+    mounts: [...mountVersion(config), ...(sessionDir && session ? [mountSession(session, sessionDir)] : [])],
   };
   const { model, network } = config;
   const names = network.agentRegistries;

@@ -1,7 +1,7 @@
 import type { KeptTests } from '../../../core/review/tests-first.ts';
 import { updateBase } from '../../repository/host-repository.ts';
 import { openBaseLayer } from '../../snapshot/open-layer.ts';
-import { onLayer, type Attempt } from '../open-attempt.ts';
+import { onLayer, type Attempt, type StorySession } from '../open-attempt.ts';
 import { CANDIDATE, VIEW } from '../../workspace/sandbox-paths.ts';
 import { openStorySession } from '../../workspace/story-session.ts';
 import { planCleanSteps, planReadingSteps, planWorkSteps } from '../../workspace/step-plan.ts';
@@ -49,14 +49,12 @@ export async function prepareWorkspaces(opened: Attempt, prepared?: Workspace): 
   const kept = await findKeptTests(opened);
   const continued = await openKeptWork(opened, kept);
   const own = continued?.commit;
-  const onSnapshot = onLayer({ ...opened, continued }, await openBaseLayer(opened, own));
+  const session = await openSession(opened);
+  const onSnapshot = onLayer({ ...opened, continued, session }, await openBaseLayer(opened, own));
   // Setup may make something else of the base than of kept work.
   const baseline = openBaseline(own === undefined ? onSnapshot : opened, opened.inputs.base);
   opened.resources.onClose(() => Promise.resolve(baseline.stop()));
   const testing = kept === undefined ? asTestsAttempt(onSnapshot) : undefined;
-  const { sessionMs } = onSnapshot.config.agentOptions;
-  if (onSnapshot.agent.launch.sessionDir !== undefined && sessionMs !== undefined)
-    await openStorySession(onSnapshot, sessionMs);
   const isPlain = kept === undefined && own === undefined && testing === undefined;
   const isAsPrepared = isPlain && prepared?.layerVolume === onSnapshot.layer?.volume;
   const work =
@@ -68,6 +66,13 @@ export async function prepareWorkspaces(opened: Attempt, prepared?: Workspace): 
   };
   await checkOutBase(onSnapshot, work, kept);
   return { onSnapshot, work, kept, commit: own ?? kept?.commit ?? opened.inputs.base, startAhead };
+}
+
+/** The session of the agent, if it keeps one. */
+async function openSession(opened: Attempt): Promise<StorySession | undefined> {
+  const { sessionMs } = opened.config.agentOptions;
+  if (opened.agent.launch.sessionDir === undefined || sessionMs === undefined) return undefined;
+  return openStorySession(opened, sessionMs);
 }
 
 /** Checks out the base commit into the workspace of a dry run, which its agent can only read. */
