@@ -1,3 +1,4 @@
+import { describeSession, type SessionStart } from '../agent-session.ts';
 import { describeAgentOptions, type AgentOptions } from '../agent-options.ts';
 import type { AgentActivity, Usage } from '../agent.ts';
 import { describeWarning, formatUsd, type BudgetWarning } from '../budget.ts';
@@ -65,9 +66,10 @@ export interface AttemptEvents {
   } & AttemptRef;
   /**
    * The program of the agent starts with these options; `version`: absent if halo has not installed it; `model`: absent if it
-   * has no model route.
+   * has no model route; `session`: only if the agent keeps its session.
    */
-  'agent.launched': { agent: string; version?: string; model?: string } & AgentOptions & AttemptRef;
+  'agent.launched': { agent: string; version?: string; model?: string; session?: SessionStart } & AgentOptions &
+    AttemptRef;
   /** The agent takes messages while it works, until its phase ends. `when`: default `turn`. */
   'agent.listens': { when?: Listening } & AttemptRef;
   'agent.activity': { activity: AgentActivity } & AttemptRef;
@@ -167,7 +169,8 @@ export const ATTEMPT_EVENTS: EventRows<AttemptEvents> = {
   'agent.launched': {
     is: [],
     lines: (event) => {
-      const said = describeAgentOptions(event);
+      const began = event.session && describeSession(event.session);
+      const said = [...describeAgentOptions(event), ...(began === undefined ? [] : [began])];
       const { agent, version, model } = event;
       const name = version === undefined ? agent : `${agent} ${version}`;
       const text = [name, ...(model === undefined ? [] : [model]), ...said].join(', ');

@@ -86,7 +86,7 @@ async function followAgent(
   { sandbox, egress, outputPipe, forwards }: StartedStep,
   given: string | undefined,
 ): Promise<{ run: AgentRun; judgement: AgentJudgement }> {
-  const { config, worker, journal, signal } = attempt;
+  const { config, worker, journal, signal, session } = attempt;
   const { adapter } = attempt.agent;
   const { location } = attempt.identity;
   if (given !== undefined) await worker.store.writeArtifact(location, 'prompt.md', given);
@@ -94,7 +94,9 @@ async function followAgent(
   const { agent, agentOptions, model } = config;
   const ofModel = model.api === undefined ? {} : { model: model.name };
   const version = await readVersion(attempt);
-  await journal.report({ type: 'agent.launched', agent, ...defined({ version }), ...ofModel, ...agentOptions });
+  const began = attempt.agent.launch.sessionDir === undefined ? {} : { session: session?.start };
+  const launched = { agent, ...defined({ version, ...began }), ...ofModel, ...agentOptions };
+  await journal.report({ type: 'agent.launched', ...launched });
   const stderr = tailSink(8_192);
   const { story, state } = attempt.inputs;
   const form = state.planning || attempt.task === 'review' ? 'json' : answerFormOf(config, adapter);
