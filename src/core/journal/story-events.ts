@@ -66,11 +66,11 @@ export interface StoryEvents {
   /**
    * The model of the attempt allows no request before a time (ISO 8601), at which the attempt begins again. Not a failure.
    * `by`: its provider requested a pause, or the configured rate is reached. `left`: the provider of this agent failed, and
-   * another agent begins the attempt again.
+   * another agent begins the attempt again. `session`: its agent could not continue its session, and begins a new one.
    */
   'story.postponed': {
     model: string;
-    by: 'provider' | 'rate';
+    by: 'provider' | 'rate' | 'session';
     why: string;
     notBefore: string;
     left?: string;

@@ -43,6 +43,8 @@ export interface AttemptOutcome {
   cause?: FailureCause;
   /** The setting whose limit ended it, as in `FailureNote`. */
   limit?: LimitKey;
+  /** Its agent could not continue its session, which is removed: the attempt begins again with a new one. */
+  lostSession?: true;
   /** The model has a pause that is too long for an agent: the attempt begins again after it. */
   pause?: ModelPause;
   /** The end of the log that shows why, for the next attempt's prompt and the debug bundle. */

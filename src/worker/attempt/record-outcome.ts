@@ -78,6 +78,12 @@ async function recordEnd(
       const ended = storyEnded(attemptRef, withQuestion(end, config, now), { verdict });
       return { entries: [ended, ...sendBack(attemptRef, outcome)], result: undefined };
     }
+    if (outcome.lostSession) {
+      const { name: model } = config.model;
+      const why = `The agent could not continue its session, and begins a new one: ${outcome.summary}`;
+      const again = { type: 'story.postponed', ...attemptRef, model, by: 'session', why, notBefore: at } as const;
+      return { entries: [again], result: 'postponed' };
+    }
     const ended = pause === undefined ? outcome : waitTooLong(outcome, maxWaitMs);
     const failed = { ...attemptRef, ...signs, testOnly, ...ended };
     const { failure, entries } = judgeFailure(state, failed, { policies: config, now });

@@ -139,6 +139,21 @@ describe('a pause of the model', () => {
     expect((await postponed.worker.breakers.read('repository:shop-1')).signs).toEqual([]);
   });
 
+  it('begins the attempt again after a session that the agent could not continue, and says why', async ({
+    home,
+    repository,
+  }) => {
+    const { start, attempt, last, store, runId } = await open(home, repository);
+    await start();
+    const summary = 'no rollout found for thread id 7';
+    const lost = { ...FAILED, stopReason: 'ENGINE_ERROR', summary, lostSession: true } as const;
+    await recordOutcome(await attempt(), lost, MEASURED);
+    const [event] = await last(1);
+    expect(event).toMatchObject({ type: 'story.postponed', by: 'session' });
+    expect(event).toHaveProperty('why', expect.stringContaining(lost.summary));
+    expect((await store.readState(runId)).stories[0]).toMatchObject({ attempts: 1, progress: 'in_progress' });
+  });
+
   it('fails the attempt if it is longer than retry.max_wait', async ({ home, repository }) => {
     const { start, attempt, last } = await open(home, repository, ['retry.max_wait="1h"']);
     await start();

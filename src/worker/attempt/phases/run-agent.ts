@@ -22,6 +22,8 @@ import { openActivityBatcher, openRunCollector, type AgentRun } from './collect-
 import { readWorkspace, type Exporter } from './export-tree.ts';
 import { importWork } from './import-candidate.ts';
 import { findGatewayStop, judgeAgentRun, type AgentJudgement } from './judge-agent-run.ts';
+import type { HaloError } from '../../../core/failure/errors.ts';
+import { dropSession } from '../../workspace/story-session.ts';
 import { readHostLoad } from '../../../lib/host-load.ts';
 import { ignore } from '../../../lib/async.ts';
 import { watchSilence } from './watch-silence.ts';
@@ -52,8 +54,13 @@ export async function runAgent(
       const { end } = judgement;
       const asks = end instanceof AttemptEnded && end.outcome.verdict === 'needs_human';
       if (!attempt.signal.aborted) await step.services?.end({ failed: end !== undefined && !asks });
-      if (end !== undefined) throw end;
-      return judgement.answer;
+      if (end === undefined) return judgement.answer;
+      if (hasLostSession(attempt, step, end)) {
+        await step.sandbox.remove();
+        await dropSession(attempt);
+        throw new AttemptEnded({ ...end.outcome, lostSession: true });
+      }
+      throw end;
     });
     // oxlint-disable-next-line typescript/no-misused-promises -- `finally` waits for the promise
     const answer = await following.finally(async () => {
@@ -78,6 +85,23 @@ export async function runAgent(
     total.add({ ...measured, changed: saved?.changed });
     throw await keepLeftWork(attempt, error, saved?.candidate);
   }
+}
+
+/**
+ * Whether the agent could not continue its session: it failed without a request to its model. What it says of that is not
+ * trusted, and does not matter.
+ */
+function hasLostSession(
+  { session, agent }: Attempt,
+  { egress }: StartedStep,
+  end: AttemptEnded | HaloError,
+): end is AttemptEnded {
+  if (agent.launch.sessionDir === undefined || session?.start !== 'continued') return false;
+  if (!(end instanceof AttemptEnded) || !['ENGINE_ERROR', 'INVALID_OUTPUT'].includes(end.outcome.stopReason))
+    return false;
+  const gateway = egress?.channel.gateway;
+  const asked = gateway?.usage().requests ?? 0;
+  return asked === 0 && gateway?.problem() === undefined && gateway?.stopped() === undefined;
 }
 
 /** Runs the agent, reports its activities, and keeps its output and its answer among the artifacts. */
