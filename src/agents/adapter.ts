@@ -166,6 +166,16 @@ exec ${command}
 `;
 }
 
+/**
+ * POSIX shell that sets `session` to the UUID in the name of the first of these files, or else to nothing. `order`: flags of
+ * `ls`. The agent has written them.
+ */
+export function findSession(files: string, order = '-d'): string {
+  const id = '[0-9a-f]\\{8\\}\\(-[0-9a-f]\\{4\\}\\)\\{3\\}-[0-9a-f]\\{12\\}';
+  return `session=$(ls ${order} ${files} 2>/dev/null | head -n 1 | sed -n 's/.*\\(${id}\\)\\.jsonl$/\\1/p')
+`;
+}
+
 /** How a program gets into sandboxes again. */
 function remedy(version: string | undefined): string {
   return version === undefined ? 'build the image again: halo image build' : 'install it again: halo agent update';

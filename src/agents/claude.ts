@@ -7,6 +7,7 @@ import { parseUntrustedJson } from '../lib/parse-json.ts';
 import { shellQuote } from '../lib/text.ts';
 import {
   denial,
+  findSession,
   fromWorkspace,
   launchScript,
   truncateMiddle,
@@ -69,16 +70,18 @@ function writeScript({ model, home, version, sessionDir, answers = 'story', opti
     `--json-schema ${shellQuote(JSON.stringify(SCHEMAS[answers]))}`,
   ];
   const program = programPath('claude', version);
-  const start = sessionDir === undefined ? `${program} -p` : `${program} -p $continue`;
+  const start = sessionDir === undefined ? `${program} -p` : `${program} -p \${session:+--resume $session}`;
   const script = launchScript({ title: 'Claude Code', program, version, command: `${start} ${flags.join(' ')}` });
   return sessionDir === undefined ? script : linkSessions(`${home}/.claude`, sessionDir) + script;
 }
 
-/** Claude Code keeps sessions in `projects`, in a folder for each working directory. Without one, `--continue` fails. */
+/**
+ * Claude Code keeps sessions in `projects`, in a folder for each working directory. The latest is continued by its id: with
+ * `--continue`, one that cannot be read is replaced by a new one silently.
+ */
 function linkSessions(configDir: string, sessionDir: string): string {
   return `mkdir -p ${configDir} && ln -s ${sessionDir} ${configDir}/projects
-continue=$(ls ${sessionDir}/*/*.jsonl >/dev/null 2>&1 && echo --continue)
-`;
+${findSession(`${sessionDir}/*/*.jsonl`, '-dt')}`;
 }
 
 /** The API key is the token of the attempt; the gateway replaces it with the real key. */
