@@ -1,4 +1,4 @@
-// acp-client [--live] COMMAND
+// acp-client [--live] [--session FOLDER] COMMAND
 //
 // Runs COMMAND, an agent of the Agent Client Protocol, for one prompt, which is read from stdin. Prints a JSON line for
 // each update of the session, and at the end one of type "ended" or "error". Exits 0 once the agent has ended its turn,
@@ -7,10 +7,15 @@
 // With --live, stdin has lines {"id": "…", "text": "…"}: the prompt, and then messages to the agent that works. Further lines
 // of output: "listens" says whether they reach it in its turn or after; "queued", that the client has one; "received", that
 // the agent does; "idle", that nothing is left to do until the next message. It exits after the end of stdin.
+//
+// With --session, the id of the session is kept in FOLDER, and the session that is there is continued, if the agent can.
 import { spawn } from 'node:child_process';
+import { lstatSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Readable, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { parseArgs } from 'node:util';
 import { client, methods, ndJsonStream, PROTOCOL_VERSION } from '@agentclientprotocol/sdk';
 
 const AUTH_REQUIRED = -32000;
@@ -19,6 +24,7 @@ const MAX_TEXT = 16_384;
 /** The last message is the answer. */
 const MAX_MESSAGE = 1_000_000;
 const END_MS = 2_000;
+const MAX_ID = 1_000;
 /** The container is the sandbox: modes in which agents neither ask nor start a sandbox of their own. */
 const UNATTENDED = /^(?:bypassPermissions|(?:agent-)?full-access|yolo)$/;
 const SILENT = ['available_commands_update', 'config_option_update', 'agent_thought_chunk', 'user_message_chunk'];
@@ -31,8 +37,13 @@ const SETTINGS = {
 /** By the name that they give themselves: agents that read a second prompt in the running turn. Others would stop it. */
 const READ_IN_TURN = /^(?:OpenCode|Kilo)$/i;
 
-const isLive = process.argv[2] === '--live';
-const command = process.argv[isLive ? 3 : 2];
+const { values, positionals } = parseArgs({
+  options: { live: { type: 'boolean' }, session: { type: 'string' } },
+  allowPositionals: true,
+});
+const isLive = values.live === true;
+const [command] = positionals;
+const idFile = values.session && join(values.session, 'acp-session');
 const { HALO_MODEL: model } = process.env;
 const given = isLive ? readLines() : [{ text: await text(process.stdin) }];
 /** What agents say before is about themselves. */
@@ -96,6 +107,7 @@ async function work(context) {
     protocolVersion,
     agentInfo,
     authMethods = [],
+    agentCapabilities: can = {},
     _meta: meta,
   } = await context.request(ask.initialize, {
     protocolVersion: PROTOCOL_VERSION,
@@ -105,14 +117,22 @@ async function work(context) {
   if (protocolVersion !== PROTOCOL_VERSION)
     throw new Error(`it speaks version ${protocolVersion} of the Agent Client Protocol, halo ${PROTOCOL_VERSION}`);
   print({ type: 'started', name: agentInfo?.name ?? '', version: agentInfo?.version ?? '' });
-  const create = () => context.request(ask.session.new, { cwd: process.cwd(), mcpServers: [], _meta: SETTINGS });
-  const session = await create().catch(async (error) => {
+  const place = { cwd: process.cwd(), mcpServers: [], _meta: SETTINGS };
+  const saved = readId();
+  const resume = can.sessionCapabilities?.resume ? ask.session.resume : can.loadSession ? ask.session.load : undefined;
+  if (idFile && resume === undefined) print({ type: 'forgets' });
+  const open =
+    saved === undefined || resume === undefined
+      ? () => context.request(ask.session.new, place)
+      : async () => ({ ...(await context.request(resume, { ...place, sessionId: saved })), sessionId: saved });
+  const session = await open().catch(async (error) => {
     const method = authMethods.find(({ id }) => /api.?key/i.test(id));
     if (error.code !== AUTH_REQUIRED || method === undefined) throw error;
     await context.request(ask.authenticate, { methodId: method.id });
-    return create();
+    return open();
   });
   const { sessionId, modes, configOptions = [] } = session;
+  if (idFile) writeFileSync(idFile, sessionId);
   const mode = modes?.availableModes.find(({ id }) => UNATTENDED.test(id));
   if (mode !== undefined && mode.id !== modes.currentModeId)
     await context.request(ask.session.setMode, { sessionId, modeId: mode.id });
@@ -125,6 +145,16 @@ async function work(context) {
   const inTurn = meta?.steering?.supported ? 'steer' : READ_IN_TURN.test(agentInfo?.name) ? 'prompt' : undefined;
   if (isLive) print({ type: 'listens', when: inTurn === undefined ? 'after' : 'turn' });
   return converse(context, sessionId, inTurn);
+}
+
+/** The id of the session to continue; undefined: none is kept. */
+function readId() {
+  if (!idFile) return undefined;
+  // The agent may have put anything there.
+  const found = lstatSync(idFile, { throwIfNoEntry: false });
+  if (found === undefined) return undefined;
+  if (!found.isFile() || found.size > MAX_ID) throw new Error('the id of the session cannot be read');
+  return readFileSync(idFile, 'utf8');
 }
 
 /**

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { AgentActivity } from '../core/agent.ts';
 import { HaloError } from '../core/failure/errors.ts';
+import { defined } from '../lib/guards.ts';
 import { parseUntrustedJson } from '../lib/parse-json.ts';
 import { shellQuote } from '../lib/text.ts';
 import {
@@ -41,18 +42,21 @@ export const acp: AgentAdapter = {
 
 /** Throws CONFIG_INVALID without a command, which the configuration has checked. */
 function launchAcp(intent: AgentIntent): AgentLaunch {
-  const { commandLine, home, model } = intent;
+  const { commandLine, home, model, sessionDir } = intent;
   if (commandLine === undefined)
     throw new HaloError('CONFIG_INVALID', 'The agent has no command line.', {
       hint: 'Set `acp` in its table [agents.<name>].',
     });
+  const keeps = sessionDir === undefined ? '' : `--session ${sessionDir} `;
   return {
-    script: launchScript({
-      title: 'The client of the Agent Client Protocol',
-      program: CLIENT,
-      command: `${NODE} ${CLIENT} ${intent.live ? '--live ' : ''}${shellQuote(commandLine)}`,
-      test: '-f',
-    }),
+    script:
+      linkSessions(home, sessionDir) +
+      launchScript({
+        title: 'The client of the Agent Client Protocol',
+        program: CLIENT,
+        command: `${NODE} ${CLIENT} ${intent.live ? '--live ' : ''}${keeps}${shellQuote(commandLine)}`,
+        test: '-f',
+      }),
     env: {
       HOME: home,
       ...(intent.modelUrl === undefined ? {} : { ...modelVariables(intent, intent.modelUrl), ...modelNames(model) }),
@@ -62,7 +66,23 @@ function launchAcp(intent: AgentIntent): AgentLaunch {
       DISABLE_AUTOUPDATER: '1',
     },
     files: {},
+    ...defined({ sessionDir }),
   };
+}
+
+/** Below the home: where agents keep what they need to continue a session; all else of them is not kept. */
+const SESSION_FOLDERS = ['.claude/projects', '.codex/sessions', '.gemini/tmp'];
+const SESSION_FILES = ['.local/share/opencode/opencode.db', '.local/share/kilo/kilo.db'];
+
+/** Puts them into the folder of the session. */
+function linkSessions(home: string, sessionDir: string | undefined): string {
+  if (sessionDir === undefined) return '';
+  const link = (path: string) => {
+    const kept = `${sessionDir}/${path.split('/').slice(-2).join('-').replace(/^\./, '')}`;
+    const folder = SESSION_FOLDERS.includes(path) ? ` ${kept}` : '';
+    return `mkdir -p ${home}/${path.slice(0, path.lastIndexOf('/'))}${folder} && ln -s ${kept} ${home}/${path}\n`;
+  };
+  return [...SESSION_FOLDERS, ...SESSION_FILES].map(link).join('');
 }
 
 /** The variables in which agents look for the name of the model. */
@@ -144,9 +164,12 @@ const event = z.discriminatedUnion('type', [
   z.object({ type: z.literal('permission'), title: z.string(), kind: z.string() }),
   z.object({ type: z.literal('idle') }),
   z.object({ type: z.literal('received') }),
+  z.object({ type: z.literal('forgets') }),
   z.object({ type: z.literal('ended'), stopReason: z.string() }),
   z.object({ type: z.literal('error'), message: z.string() }),
 ]);
+
+const FORGETS = 'This agent cannot continue a session, so each attempt has a new one.';
 
 /** A longer message is not an answer. */
 const MAX_MESSAGE_LENGTH = 1_000_000;
@@ -185,6 +208,7 @@ function createAcpReader(): LineReader {
     if (data.type === 'error') return { ...endMessage(), error: data.message };
     // What follows a message of a person is another answer.
     if (data.type === 'idle' || data.type === 'received') return endMessage();
+    if (data.type === 'forgets') return { activities: [{ kind: 'warn', text: FORGETS }] };
     if (data.type === 'ended') {
       const ended = endMessage();
       const reason = data.stopReason;

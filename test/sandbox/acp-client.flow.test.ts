@@ -1,6 +1,8 @@
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { paramsOf, run, runCommand, runLive } from '../support/agents/run-acp-client.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { paramsOf, run, runCommand, runKept, runLive } from '../support/agents/run-acp-client.ts';
 
 const ENDED = { type: 'ended', stopReason: 'end_turn' };
 
@@ -200,5 +202,52 @@ describe('the client of the Agent Client Protocol', () => {
     };
     const image = readFileSync('docker/sandbox/packages.json', 'utf8');
     expect(image).toContain(`"@agentclientprotocol/sdk@${devDependencies['@agentclientprotocol/sdk']}"`);
+  });
+});
+
+describe('a session that is kept, by the client of the Agent Client Protocol,', () => {
+  const RESUMES = { can: { loadSession: true, sessionCapabilities: { resume: {} } } };
+  const LOADS = { can: { loadSession: true } };
+  const methodsOf = (kept: Awaited<ReturnType<typeof runKept>>) => kept.received.methods.slice(1, -1);
+
+  it.each([
+    ['session/resume', RESUMES],
+    ['session/load', LOADS],
+  ])('is new at first, and continued with %s', async (method, scenario) => {
+    const folder = tempDir('halo-acp-session');
+    expect(methodsOf(await runKept(scenario, folder))).toEqual(['session/new']);
+    const again = await runKept(scenario, folder);
+    expect(methodsOf(again)).toEqual([method]);
+    expect(paramsOf(again, method)).toMatchObject({ sessionId: 's', cwd: process.cwd(), mcpServers: [] });
+    expect(again.lines.at(-1)).toEqual(ENDED);
+  });
+
+  it('is new each time if the agent can continue none, which it says', async () => {
+    const folder = tempDir('halo-acp-session');
+    for (let attempt = 1; attempt <= 2; attempt++) {
+      const kept = await runKept({}, folder);
+      expect(methodsOf(kept)).toEqual(['session/new']);
+      expect(kept.lines).toContainEqual({ type: 'forgets' });
+    }
+  });
+
+  it('ends with the reason if the agent cannot continue it, before a prompt', async () => {
+    const folder = tempDir('halo-acp-session');
+    await runKept(LOADS, folder);
+    const lost = await runKept({ ...LOADS, loads: { error: { code: -32002, message: 'Resource not found' } } }, folder);
+    expect(lost.code).toBe(1);
+    expect(lost.lines.at(-1)).toEqual({ type: 'error', message: 'Resource not found' });
+  });
+
+  it.each([
+    ['a link', (path: string) => symlinkSync('/etc/passwd', path)],
+    ['a folder', (path: string) => mkdirSync(path)],
+    ['a large file', (path: string) => writeFileSync(path, 's'.repeat(1_001))],
+  ])('is not read if the agent left %s in its place', async (_what, plant) => {
+    const folder = tempDir('halo-acp-session');
+    plant(join(folder, 'acp-session'));
+    const lost = await runKept(LOADS, folder);
+    expect(lost.code).toBe(1);
+    expect(lost.lines.at(-1)).toEqual({ type: 'error', message: 'the id of the session cannot be read' });
   });
 });

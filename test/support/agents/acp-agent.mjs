@@ -16,7 +16,7 @@ let toWait = scenario.waits ?? 0;
 const ANSWERS = {
   initialize: () => ({
     protocolVersion: scenario.version ?? 1,
-    agentCapabilities: {},
+    agentCapabilities: scenario.can ?? {},
     authMethods: scenario.methods ?? [],
     agentInfo: { name: scenario.name ?? 'scripted', version: '1' },
     ...(scenario.steers && { _meta: { steering: { supported: true } } }),
@@ -28,6 +28,8 @@ const ANSWERS = {
     const { modes, configOptions } = scenario;
     return { sessionId: 's', ...(modes && { modes }), ...(configOptions && { configOptions }) };
   },
+  'session/load': () => scenario.loads ?? {},
+  'session/resume': () => scenario.loads ?? {},
   'session/set_mode': () => ({}),
   'session/set_config_option': () => ({ configOptions: [] }),
   '_session/steering': () => ({ outcome: scenario.steers }),
@@ -75,7 +77,7 @@ function end(permission) {
   say(
     JSON.stringify({
       methods,
-      seen: seen.filter(({ method }) => /set_|new|prompt|steering/.test(method ?? '')),
+      seen: seen.filter(({ method }) => /set_|new|load|resume|prompt|steering/.test(method ?? '')),
       permission,
     }),
   );

@@ -19,6 +19,11 @@ export async function run(scenario: object, env: Record<string, string> = {}): P
   return runCommand(commandOf(scenario), env);
 }
 
+/** The same with a folder in which the session is kept. */
+export async function runKept(scenario: object, folder: string): Promise<Run> {
+  return follow(startClient(['--session', folder, commandOf(scenario)], {}), (child) => child.stdin.end(PROMPT));
+}
+
 /** The same for a shell command. */
 export async function runCommand(command: string, env: Record<string, string> = {}): Promise<Run> {
   return follow(startClient([command], env), (child) => child.stdin.end(PROMPT));
