@@ -1,9 +1,10 @@
-// codex-client CODEX SCHEMA
+// codex-client CODEX SCHEMA [SESSION MODEL]
 //
 // Runs CODEX, the program of Codex, by its app server. Reads lines {"id": "…", "text": "…"} from stdin: the first is the
 // prompt, and each further one a message, which becomes part of the running turn, or else a turn of its own. Prints the
 // lines of `codex exec --json`, {"type":"message.queued","id":"…"} for a message, and {"type":"message.received","id":"…"}
-// once the model gets it. SCHEMA is the file with the schema of the answer. Exits 0 once stdin has ended and all turns are
+// once the model gets it. SCHEMA is the file with the schema of the answer; SESSION, the id of one that it continues, with
+// MODEL. Exits 0 once stdin has ended and all turns are
 // completed, 1 after an error, and with the exit code of a Codex that ends before.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -82,7 +83,7 @@ const READERS = {
   },
 };
 
-const [program, schemaFile] = process.argv.slice(2);
+const [program, schemaFile, saved, model] = process.argv.slice(2);
 const outputSchema = JSON.parse(readFileSync(schemaFile, 'utf8'));
 const codex = spawn(program, ['app-server', '--strict-config'], {
   stdio: ['pipe', 'pipe', 'inherit'],
@@ -119,7 +120,7 @@ isEnded = true;
 endIfDone();
 
 /**
- * Starts a thread, with the folder, sandbox and approvals of the process and its configuration: one that is given them here
+ * Starts or continues a thread, with the folder, sandbox and approvals of the process and its configuration: one that is given them here
  * trusts the folder, and loads servers and hooks of the repository.
  */
 async function begin() {
@@ -130,7 +131,7 @@ async function begin() {
   send({ method: 'initialized' });
   ({
     thread: { id: threadId },
-  } = await ask('thread/start', {}));
+  } = saved ? await ask('thread/resume', { threadId: saved, model }) : await ask('thread/start', {}));
   print({ type: 'thread.started', thread_id: threadId });
 }
 

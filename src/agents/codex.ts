@@ -3,9 +3,11 @@ import * as z from 'zod';
 import type { AgentActivity, AgentOutcome } from '../core/agent.ts';
 import { NODE, programDir, programPath } from '../core/agent-program.ts';
 import { HaloError } from '../core/failure/errors.ts';
+import { defined } from '../lib/guards.ts';
 import { parseUntrustedJson } from '../lib/parse-json.ts';
 import { shellQuote } from '../lib/text.ts';
 import {
+  findSession,
   fromWorkspace,
   launchScript,
   truncateMiddle,
@@ -74,14 +76,26 @@ function launchCodex(intent: AgentIntent): AgentLaunch {
   if (intent.modelUrl === undefined) throw new HaloError('INTERNAL', 'Codex has no model route.');
   const codexHome = `${intent.home}/.codex`;
   const schemaFile = `${codexHome}/answer.schema.json`;
+  const { sessionDir } = intent;
+  const link = sessionDir === undefined ? '' : linkSessions(codexHome, sessionDir);
   return {
-    script: writeScript(intent, schemaFile),
+    script: link + writeScript(intent, schemaFile),
+    ...defined({ sessionDir }),
     env: { CODEX_HOME: codexHome, HALO_MODEL_KEY: intent.gatewayToken },
     files: {
       [`${codexHome}/config.toml`]: writeConfig(intent, intent.modelUrl),
       [schemaFile]: `${JSON.stringify(SCHEMAS[intent.answers ?? 'story'], null, 2)}\n`,
     },
   };
+}
+
+/**
+ * Codex keeps each session in `sessions`, in a file with its date, time and id as name, and continues it there. The first
+ * one is that of the story: later ones are of its subagents.
+ */
+function linkSessions(codexHome: string, sessionDir: string): string {
+  return `mkdir -p ${codexHome} && ln -s ${sessionDir} ${codexHome}/sessions
+${findSession(`${sessionDir}/*/*/*/rollout-*.jsonl`)}`;
 }
 
 function isLive({ live, options }: AgentIntent): boolean {
@@ -91,15 +105,18 @@ function isLive({ live, options }: AgentIntent): boolean {
 const SCHEMAS = { story: STRICT_ANSWER_SCHEMA, tests: TESTS_SCHEMA, plan: PLAN_SCHEMA, review: REVIEW_SCHEMA };
 
 function writeScript(intent: AgentIntent, schemaFile: string): string {
-  const { version } = intent;
+  const { version, model, sessionDir } = intent;
   const program = programPath('codex', version);
   const schema = shellQuote(schemaFile);
   if (isLive(intent)) {
-    const command = `${NODE} ${CLIENT} ${program} ${schema}`;
+    // With the model: a session that continues would use its own.
+    const resumed = sessionDir === undefined ? '' : ` \${session:+$session ${shellQuote(model)}}`;
+    const command = `${NODE} ${CLIENT} ${program} ${schema}${resumed}`;
     return launchScript({ title: 'Codex', program: CLIENT, command, test: '-f' });
   }
   const flags = `--json --strict-config --skip-git-repo-check --output-schema ${schema}`;
-  return launchScript({ title: 'Codex', program, version, command: `${program} exec ${flags} -` });
+  const start = sessionDir === undefined ? 'exec' : 'exec ${session:+resume $session}';
+  return launchScript({ title: 'Codex', program, version, command: `${program} ${start} ${flags} -` });
 }
 
 /** halo's own settings come last, so that no option replaces them. */

@@ -15,7 +15,7 @@ export interface AgentOptions {
   subagents?: boolean;
   /** Whether its subagents may send each other messages and share a list of tasks, for Claude Code. */
   teams?: boolean;
-  /** Further attempts at a story continue its session, for Claude Code: how long a session is kept, in ms. */
+  /** Further attempts at a story continue its session: how long a session is kept, in ms. */
   sessionMs?: number;
   /** It may read messages while it works, for Codex. */
   live?: boolean;

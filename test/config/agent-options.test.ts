@@ -49,11 +49,16 @@ describe('the options of an agent', () => {
     expect(optionsOf('agent=claude', 'agents.claude.teams=true')).toMatchObject({ subagents: true, teams: true });
   });
 
-  it('include a session of Claude Code that lasts for a story, and for how long it is kept', () => {
-    expect(optionsOf('agent=claude')).not.toHaveProperty('sessionMs');
-    const story = ['agent=claude', 'agents.claude.session="story"'];
+  it.each([
+    ['claude', []],
+    ['codex', []],
+    ['qwen', ['agents.qwen.acp="qwen --acp"']],
+  ])('include a session of %s that lasts for a story, and for how long it is kept', (agent, more) => {
+    const own = [`agent=${agent}`, ...more];
+    expect(optionsOf(...own)).not.toHaveProperty('sessionMs');
+    const story = [...own, `agents.${agent}.session="story"`];
     expect(optionsOf(...story)).toMatchObject({ sessionMs: 24 * 3_600_000 });
-    expect(optionsOf(...story, 'agents.claude.session_expiry="90m"')).toMatchObject({ sessionMs: 90 * 60_000 });
+    expect(optionsOf(...story, `agents.${agent}.session_expiry="90m"`)).toMatchObject({ sessionMs: 90 * 60_000 });
   });
 
   it.each([

@@ -26,6 +26,17 @@ describe('the client of the app server of Codex', () => {
     expect(paramsOf(await runCodexClient({}), 'thread/start')).toEqual([{}]);
   });
 
+  it('continues a session with the model that it is given, or ends with the reason', async () => {
+    const resumes: [string, string] = ['session-7', 'gpt-5.5'];
+    const done = await runCodexClient({}, { resumes });
+    expect(done.code).toBe(0);
+    expect(paramsOf(done, 'thread/resume')).toEqual([{ threadId: 'session-7', model: 'gpt-5.5' }]);
+    expect(paramsOf(done, 'thread/start')).toEqual([]);
+    const lost = await runCodexClient({ fails: 'thread/resume' }, { resumes });
+    expect(lost.code).toBe(1);
+    expect(lost.lines).toEqual([{ type: 'error', message: 'it does not work' }]);
+  });
+
   it('prints items in the words of `codex exec`', async () => {
     const command = { type: 'commandExecution', id: 'x', command: 'ls', cwd: '/', aggregatedOutput: null };
     const file = { type: 'fileChange', changes: [{ path: '/workspace/a', kind: { type: 'add' }, diff: '+a' }] };

@@ -531,8 +531,8 @@ const ROWS: [id: string, attack: string, defence: string][] = [
   ],
   [
     'incident session-data',
-    'leave data, links or instructions in the session that a story keeps, for gates, other stories or halo, or fill the disk with it',
-    'a volume of its own, which only sandboxes of the agent of this story mount; halo reads nothing of it; limited to 256 MiB; removed with the story',
+    'leave data, links or instructions in the session that a story keeps, for gates, other stories, other agents or halo, or fill the disk with it; forge or break it to get attempts without end',
+    'a volume of its own, which only sandboxes of the same agent, version and user in this story mount; halo reads nothing of it; limited to 256 MiB; removed with the story; an attempt begins again at most once for it',
   ],
   [
     'incident mirror-names',

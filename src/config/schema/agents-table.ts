@@ -37,6 +37,24 @@ function versionOf(id: ProgramId) {
     owner('choose the version of an agent'),
   );
 }
+const SESSION = oneOf('attempt', 'story');
+
+/** What the sessions of a program last for. */
+function sessionOf(title: string) {
+  return {
+    session: key(
+      SESSION,
+      [
+        'word',
+        'attempt',
+        `[Session](agents.md#sessions) of ${title}: one for each \`attempt\`, or for all at a \`story\`.`,
+      ],
+      ANYONE,
+    ),
+    session_expiry: key(Duration, ['duration', '24h', 'When a session of a `story` expires.'], ANYONE),
+  };
+}
+
 /** `[agents.<name>]` with `acp`. */
 const AcpAgent = z.strictObject(
   {
@@ -45,6 +63,8 @@ const AcpAgent = z.strictObject(
       .refine((text) => text.trim() !== '', 'must not be empty'),
     model: oneOf('none', ...MODEL_APIS).default('openai'),
     answer: oneOf('json', 'signals').default('json'),
+    session: SESSION.default('attempt'),
+    session_expiry: Duration.optional(),
   },
   { error: 'must be a table like [agents.qwen] with acp = "qwen --acp"' },
 );
@@ -69,6 +89,7 @@ export const AgentsTable = z.strictObject({
       ['true or false', false, 'Whether Codex reads [messages](agents.md#codex) while it works.'],
       ANYONE,
     ),
+    ...sessionOf('Codex'),
     config: z.strictObject({
       model_verbosity: key(
         oneOf('low', 'medium', 'high').optional(),
@@ -156,20 +177,7 @@ export const AgentsTable = z.strictObject({
       ],
       ANYONE,
     ),
-    session: key(
-      oneOf('attempt', 'story'),
-      [
-        'word',
-        'attempt',
-        'What a [session](agents.md#sessions) of Claude Code lasts for: each `attempt` has a new one, or further attempts at a `story` continue it.',
-      ],
-      ANYONE,
-    ),
-    session_expiry: key(
-      Duration,
-      ['duration', '24h', 'With `session = "story"`: after this time, a further attempt has a new session.'],
-      ANYONE,
-    ),
+    ...sessionOf('Claude Code'),
     config: z.strictObject({
       language: key(
         Text.max(50, 'must be at most 50 characters long').optional(),
@@ -221,7 +229,7 @@ export const AgentsTable = z.strictObject({
     [
       'table of tables',
       {},
-      'Further agents, which speak the [Agent Client Protocol](agents.md#agents-of-the-agent-client-protocol): `[agents.<name>]` with `acp`, the command that starts one, and optionally `model` (the model API: `openai`, `anthropic`, `google` or `none`) and `answer`.',
+      'Further agents, which speak the [Agent Client Protocol](agents.md#agents-of-the-agent-client-protocol): `[agents.<name>]` with `acp`, the command that starts one, and optionally `model` (the model API: `openai`, `anthropic`, `google` or `none`), `answer`, `session` and `session_expiry`.',
     ],
     ANYONE,
   ),

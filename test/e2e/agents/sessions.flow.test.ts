@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import Docker from 'dockerode';
+import { SESSION_AGENT, sessionAgent } from '../../support/agents/session-agent.ts';
 import { modelAt, openModelHalo, type ModelHalo } from '../../support/halo/model-halo.ts';
 import type { Turn } from '../../support/model/model-server.ts';
 import { skipFor } from '../../support/skip.ts';
@@ -8,18 +9,47 @@ import { PATIENCE } from '../../support/patience.ts';
 
 const KEY = 'sk-ant-test-session-71';
 const OK = { json: { status: 'ok', summary: 'Wrote the file.' } };
-const write = (content: string): Turn => ({
-  call: 'Write',
-  args: { file_path: '/workspace/greeting.txt', content },
-});
+const write = (content: string): Turn => ({ write: 'greeting.txt', content });
 /** The gate refuses what the first attempt wrote. */
 const TURNS: Turn[] = [{ saying: 'I remember the number 4711.', ...write('first\n') }, OK, write('second\n'), OK];
-const SETTINGS = [
-  'agent=claude',
-  'gates=["grep second greeting.txt"]',
-  'retry.attempts=2',
-  'retry.gate.backoff="10ms"',
+const TWICE = ['gates=["grep second greeting.txt"]', 'retry.attempts=2', 'retry.gate.backoff="10ms"'];
+
+const GEMINI = [
+  'GEMINI_CLI_TRUST_WORKSPACE=true GEMINI_CLI_SYSTEM_SETTINGS_PATH=/opt/halo/agents/gemini/settings.json',
+  '/opt/halo/agents/node/bin/node /opt/halo/agents/gemini/bundle/gemini.js --acp -m "$HALO_MODEL"',
+].join(' ');
+const OPENCODE = [
+  'export OPENCODE_DISABLE_PROJECT_CONFIG=1 OPENCODE_DISABLE_CLAUDE_CODE=1 OPENCODE_DISABLE_MODELS_FETCH=1',
+  'export OPENCODE_DISABLE_DEFAULT_PLUGINS=1 OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_LSP_DOWNLOAD=1',
+  'export OPENCODE_CONFIG_CONTENT="{\\"model\\":\\"anthropic/$HALO_MODEL\\",\\"small_model\\":\\"anthropic/$HALO_MODEL\\",\\"provider\\":{\\"anthropic\\":{\\"options\\":{\\"baseURL\\":\\"$HALO_MODEL_URL\\",\\"apiKey\\":\\"$HALO_MODEL_KEY\\"},\\"models\\":{\\"$HALO_MODEL\\":{}}}}}"',
+  'exec /opt/halo/agents/opencode/opencode acp',
+].join('; ');
+
+interface Case {
+  name: string;
+  settings: string[];
+}
+
+const CLAUDE = ['agent=claude', 'agents.claude.session="story"'];
+const CODEX = ['agent=codex', 'agents.codex.session="story"'];
+const byAcp = (command: string, model: string) => [
+  'agent=by-acp',
+  `agents.by-acp.acp=${JSON.stringify(command)}`,
+  `agents.by-acp.model="${model}"`,
+  'agents.by-acp.session="story"',
 ];
+
+const AGENTS = casesAtLevel<Case>(
+  [
+    { name: 'Claude Code', settings: CLAUDE },
+    { name: 'Codex', settings: CODEX },
+  ],
+  [
+    { name: 'Codex, which reads messages', settings: [...CODEX, 'agents.codex.live=true'] },
+    { name: 'Gemini CLI, by ACP', settings: byAcp(GEMINI, 'google') },
+    { name: 'opencode, by ACP', settings: byAcp(OPENCODE, 'anthropic') },
+  ],
+);
 
 let halo: ModelHalo;
 beforeAll(async () => {
@@ -32,20 +62,36 @@ async function sessionVolumes(runId: string): Promise<string[]> {
   return (Volumes ?? []).map(({ Name }) => Name);
 }
 
-describe('the session of Claude Code', () => {
+describe.each(AGENTS)('the session of $name', ({ settings }) => {
   it('is continued by the next attempt with session = "story", and removed when the story has ended', async () => {
-    const { state, server } = await halo.implement(TURNS, [...SETTINGS, 'agents.claude.session="story"']);
+    const { state, server } = await halo.implement(TURNS, [...TWICE, ...settings]);
     expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ progress: 'passed', attempts: 2 }] });
-    const bodies = server.requests.map(({ body }) => body);
-    // The conversation of the first attempt precedes the prompt of the second.
-    expect(bodies[2]).toContain('I remember the number 4711.');
+    // The conversation of the first attempt precedes the prompt of the second, which says why the first one failed.
+    const [first, ...later] = server.requests.filter(({ body }) => body.includes('I remember the number 4711.'));
+    expect(first?.body).not.toContain('GATE_FAILED');
+    expect(later.filter(({ body }) => body.includes('GATE_FAILED'))).toHaveLength(2);
     await vi.waitFor(async () => expect(await sessionVolumes(state.runId)).toEqual([]), { ...PATIENCE, interval: 500 });
+    expect(halo.readFile(state.runId, 'agent.log')).toContain('continues its session');
   });
+});
 
+describe('the session of an agent of ACP without a model', () => {
+  it('is continued by the next attempt, and the log says so', async () => {
+    const repository = halo.newRepository(SESSION_AGENT);
+    const settings = ['agent=scripted', ...sessionAgent('scripted'), ...TWICE, 'gates=["grep again opened.txt"]'];
+    const state = await halo.run(repository.root, [{ id: 'hello' }], settings);
+    expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ attempts: 2 }] });
+    expect(repository.git('show', `halo/${state.runId}:opened.txt`)).toBe('loaded session-1, again');
+    expect(halo.readFile(state.runId, 'agent.log')).toContain('continues its session');
+  });
+});
+
+describe('a session', () => {
   it('is a new one for each attempt by default, and after session_expiry', async () => {
     const expired = ['agents.claude.session="story"', 'agents.claude.session_expiry="1ms"'];
+    // With Claude Code; halo keeps the sessions of others in the same way.
     for (const more of casesAtLevel([expired], [[]])) {
-      const { state, server } = await halo.implement(TURNS, [...SETTINGS, ...more]);
+      const { state, server } = await halo.implement(TURNS, [...TWICE, 'agent=claude', ...more]);
       expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ attempts: 2 }] });
       expect(server.requests[2]!.body).not.toContain('I remember the number 4711.');
     }
@@ -62,7 +108,7 @@ describe('the session of Claude Code, after an answer,', skipFor(belowFull()), (
       OK,
     ]);
     const repository = halo.newRepository();
-    const settings = modelAt(server.url, [...SETTINGS, 'agents.claude.session="story"']);
+    const settings = modelAt(server.url, [...TWICE, ...CLAUDE]);
     const { runId, stopReason } = await halo.run(repository.root, [{ id: 'hello' }], settings);
     expect(stopReason).toBe('NEEDS_HUMAN');
     await halo.operations.answer({ runId, story: 'hello', text: 'second' });

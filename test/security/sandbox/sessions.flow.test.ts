@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SESSION_AGENT, sessionAgent } from '../../support/agents/session-agent.ts';
 import { modelAt, openModelHalo, type ModelHalo } from '../../support/halo/model-halo.ts';
 import type { Turn } from '../../support/model/model-server.ts';
 
@@ -40,4 +41,36 @@ describe('incident session-data: an agent writes into the session that its story
     expect(state.stories[0]).toMatchObject({ progress: 'failed' });
     expect(JSON.stringify(halo.journal(state.runId))).toMatch(/disk|space/i);
   });
+
+  const TWICE = ['retry.attempts=2', 'retry.gate.backoff="10ms"', 'gates=["grep again opened.txt"]'];
+
+  it('another agent of the same story cannot see it', async () => {
+    const script = 'ls /halo/session > look.txt; touch /halo/session/planted';
+    const agents = [...sessionAgent('one', script), ...sessionAgent('two', script)];
+    const settings = ['agent=one', ...agents, 'route=[{ attempt = 2, agent = "two" }]', ...TWICE];
+    const repository = halo.newRepository(SESSION_AGENT);
+    const state = await halo.run(repository.root, [{ id: 'A' }], settings);
+    expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ attempts: 2 }] });
+    expect(repository.git('show', `halo/${state.runId}:opened.txt`)).toBe('new, again');
+    expect(repository.git('show', `halo/${state.runId}:look.txt`)).not.toContain('planted');
+    expect(halo.readFile(state.runId, 'agent.log')).toContain('new session: the last one is of another agent');
+  });
+
+  it.each([
+    ['a link', 'ln -sf /etc/passwd /halo/session/acp-session'],
+    ['a forged id', 'echo forged > /halo/session/acp-session; rm -f $HOME/.codex/sessions/kept'],
+    ['a huge file', 'head -c 1M /dev/zero > /halo/session/acp-session'],
+  ])(
+    'an attempt that cannot continue it begins again once, with a new one, and is not used up: %s',
+    async (_what, plant) => {
+      const settings = ['agent=one', ...sessionAgent('one', plant), ...TWICE];
+      const repository = halo.newRepository(SESSION_AGENT);
+      const state = await halo.run(repository.root, [{ id: 'A' }], settings);
+      expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ attempts: 2 }] });
+      expect(repository.git('show', `halo/${state.runId}:opened.txt`)).toBe('new, again');
+      const lost = halo.journal(state.runId).filter(({ type }) => type === 'story.postponed');
+      expect(lost).toMatchObject([{ by: 'session', attempt: 2 }]);
+      expect(halo.readFile(state.runId, 'agent.log')).toContain('The agent could not continue its session');
+    },
+  );
 });

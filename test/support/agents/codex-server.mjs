@@ -16,6 +16,7 @@ let toWait = scenario.waits ?? 0;
 const ANSWERS = {
   initialize: () => ({}),
   'thread/start': () => ({ thread: { id: THREAD } }),
+  'thread/resume': () => ({ thread: { id: THREAD } }),
 };
 
 for await (const line of createInterface({ input: process.stdin })) {

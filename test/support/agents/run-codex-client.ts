@@ -29,17 +29,19 @@ interface ClientOptions {
   afterwards?: object[];
   /** Another than the scripted server. */
   program?: string;
+  /** The session that it continues, and its model. */
+  resumes?: [session: string, model: string];
 }
 
 /** Runs the client with an app server that does what the scenario says. */
 export async function runCodexClient(
   scenario: object,
-  { messages = [], afterwards = [], program = SERVER }: ClientOptions = {},
+  { messages = [], afterwards = [], program = SERVER, resumes }: ClientOptions = {},
 ): Promise<CodexRun> {
   const schema = join(tempDir('halo-codex-client'), 'schema.json');
   writeFileSync(schema, JSON.stringify(SCHEMA));
   const env = { PATH: process.env.PATH, CODEX_SCENARIO: JSON.stringify(scenario) };
-  const child = spawn(process.execPath, [CLIENT, program, schema], { env });
+  const child = spawn(process.execPath, [CLIENT, program, schema, ...(resumes ?? [])], { env });
   const ended = new Promise<number | null>((resolve) => child.on('exit', resolve));
   const [now, later] = [[{ text: 'Implement it.\nAll of it.' }, ...messages], [...afterwards]];
   const write = (lines: object[]) => child.stdin.write(lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
