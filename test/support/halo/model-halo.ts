@@ -10,7 +10,7 @@ export interface ModelHalo extends TestHalo {
   newRepository(files?: Record<string, string>): TestRepository;
   serve(script: Turn[] | Lane[]): Promise<ModelServer>;
   /** Runs the story `hello` with an agent whose model does this; `settings` say which agent. */
-  implement(turns: Turn[], settings: string[], repository?: TestRepository): Promise<Implemented>;
+  implement(turns: Turn[] | Lane[], settings: string[], repository?: TestRepository): Promise<Implemented>;
   /** Puts the cassette of the story `hello` where a replay finds it, and returns that folder. */
   keepCassette(recorded: RunState): string;
 }
