@@ -3,6 +3,7 @@ import type { Effort } from '../core/agent-options.ts';
 import type { AgentActivity } from '../core/agent.ts';
 import { programPath } from '../core/agent-program.ts';
 import { HaloError } from '../core/failure/errors.ts';
+import { defined } from '../lib/guards.ts';
 import { parseUntrustedJson } from '../lib/parse-json.ts';
 import { shellQuote } from '../lib/text.ts';
 import {
@@ -32,20 +33,21 @@ export const opencode: AgentAdapter = {
 
 /** Starts `opencode run` with settings of halo's own and none of the repository's. Throws INTERNAL without a model route. */
 function launchOpencode(intent: AgentIntent): AgentLaunch {
-  const { api, model, modelUrl, gatewayToken, options, version } = intent;
+  const { api, model, modelUrl, gatewayToken, options, version, sessionDir } = intent;
   if (api === undefined || modelUrl === undefined)
     throw new HaloError('INTERNAL', 'The agent opencode has no model route.');
   const name = `${api}/${model}`;
   const program = programPath('opencode', version);
+  // It keeps all sessions there, and continues the last one that is not of a subagent.
+  const kept = sessionDir === undefined ? undefined : `${sessionDir}/opencode.db`;
+  const find = kept === undefined ? '' : `session=; if [ -f ${kept} ]; then session=--continue; fi\n`;
+  const flags = `--format json --auto --title story${kept === undefined ? '' : ' $session'} -m ${shellQuote(name)}`;
   return {
-    script: launchScript({
-      title: TITLE,
-      program,
-      version,
-      command: `${program} run --format json --auto --title story -m ${shellQuote(name)}`,
-    }),
+    script: find + launchScript({ title: TITLE, program, version, command: `${program} run ${flags}` }),
+    ...defined({ sessionDir }),
     env: {
       ...QUIET,
+      ...defined({ OPENCODE_DB: kept }),
       OPENCODE_CONFIG_CONTENT: JSON.stringify(
         settings(name, { api, model, modelUrl, gatewayToken, effort: options?.effort }),
       ),

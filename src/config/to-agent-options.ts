@@ -17,6 +17,7 @@ export function toAgentOptions({ agent, agents, model }: Pick<HaloToml, 'agent' 
       return defined({ effort, ...session, config: known({ ...config, features: known(config.features) }) });
     }
     case 'opencode':
+      return defined({ effort, ...sessionOf(agents.opencode) });
     case 'gemini':
     case 'command':
       return defined({ effort });

@@ -52,6 +52,7 @@ describe('the launch with a session', () => {
   it.each([
     ['codex', 'exec ${session:+resume $session} --json'],
     ['claude', '-p ${session:+--resume $session} --output-format'],
+    ['opencode', '--title story $session -m'],
     ['qwen', "client.mjs --session /halo/session 'some-agent'"],
   ] as const)('of %s continues it only if there is one', (agent, command) => {
     const { script, sessionDir } = agentAdapter(agent).launch(intent({ sessionDir: '/halo/session' }));

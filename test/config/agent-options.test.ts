@@ -52,6 +52,7 @@ describe('the options of an agent', () => {
   it.each([
     ['claude', []],
     ['codex', []],
+    ['opencode', []],
     ['qwen', ['agents.qwen.acp="qwen --acp"']],
   ])('include a session of %s that lasts for a story, and for how long it is kept', (agent, more) => {
     const own = [`agent=${agent}`, ...more];

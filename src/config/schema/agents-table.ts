@@ -216,6 +216,7 @@ export const AgentsTable = z.strictObject({
       ANYONE,
     ),
     answer: answerOf(),
+    ...sessionOf('opencode'),
   }),
   gemini: z.strictObject({ version: versionOf('gemini'), answer: answerOf() }),
   acp: key(

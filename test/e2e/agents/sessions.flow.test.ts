@@ -13,7 +13,10 @@ const write = (content: string): Turn => ({ write: 'greeting.txt', content });
 /** The gate refuses what the first attempt wrote. */
 const TURNS: Turn[] = [{ saying: 'I remember the number 4711.', ...write('first\n') }, OK, write('second\n'), OK];
 /** opencode asks for a title, too. */
-const SCRIPT: Lane[] = [{ match: 'title generator', turns: [{ say: 'A greeting' }, { say: 'A greeting' }] }, { turns: TURNS }];
+const SCRIPT: Lane[] = [
+  { match: 'title generator', turns: [{ say: 'A greeting' }, { say: 'A greeting' }] },
+  { turns: TURNS },
+];
 const TWICE = ['gates=["grep second greeting.txt"]', 'retry.attempts=2', 'retry.gate.backoff="10ms"'];
 
 const GEMINI = [
@@ -50,6 +53,7 @@ const AGENTS = casesAtLevel<Case>(
   ],
   [
     { name: 'Codex, which reads messages', settings: [...CODEX, 'agents.codex.live=true'] },
+    { name: 'opencode', settings: ['agent=opencode', 'agents.opencode.session="story"'] },
     { name: 'Gemini CLI, by ACP', settings: byAcp(GEMINI, 'google') },
     { name: 'opencode, by ACP', settings: byAcp(OPENCODE, 'anthropic') },
   ],

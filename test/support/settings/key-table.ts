@@ -84,6 +84,8 @@ export const KEY_TABLE: Record<string, Try[]> = {
   'agents.claude.tools': anyone('["Bash", "Grep"]'),
   'agents.claude.subagents': anyone('true'),
   'agents.claude.teams': anyone('true'),
+  'agents.opencode.session': anyone('"story"'),
+  'agents.opencode.session_expiry': anyone('"1h"'),
   'agents.codex.session': anyone('"story"'),
   'agents.codex.session_expiry': anyone('"1h"'),
   'agents.claude.session': anyone('"story"'),
