@@ -80,6 +80,10 @@ describe.each(AGENTS)('the session of $name', ({ settings }) => {
     expect(later.filter(({ body }) => body.includes('GATE_FAILED'))).toHaveLength(2);
     await vi.waitFor(async () => expect(await sessionVolumes(state.runId)).toEqual([]), { ...PATIENCE, interval: 500 });
     expect(halo.readFile(state.runId, 'agent.log')).toContain('continues its session');
+    await expect(halo.operations.replay({ runId: state.runId, story: 'hello' })).rejects.toMatchObject({
+      code: 'CASSETTE_MISSING',
+      message: 'Attempt 2 at "hello" continued a session, so its cassette alone cannot replay it.',
+    });
   });
 });
 

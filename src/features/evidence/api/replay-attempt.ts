@@ -93,6 +93,8 @@ async function readAttempt(
     );
   }
   const { verdict, stopReason, summary } = ended;
+  const launched = events.findLast((event) => event.type === 'agent.launched' && event.seq > started.seq && of(event));
+  if (launched?.type === 'agent.launched' && launched.session === 'continued') throw isContinued(ended);
   const location = { runId, storyKey: storyOf(state, storyId).key, attempt: ended.attempt };
   const chosen = configOfStart(applyDefaults(record.config), started);
   const review = events.findLast((event) => event.type === 'review.ended' && event.seq > started.seq && of(event));
@@ -101,6 +103,15 @@ async function readAttempt(
     event.type === 'phase.started' && event.seq > started.seq && of(event) ? [event.phase] : [],
   );
   return { location, prd, story, state, config, image: started.image, end: { verdict, stopReason, summary }, phases };
+}
+
+/** The session is removed with its story, and the requests of the attempt begin with what was said in it. */
+function isContinued({ story, attempt }: AttemptRef): HaloError {
+  return new HaloError(
+    'CASSETTE_MISSING',
+    `Attempt ${attempt} at ${JSON.stringify(story)} continued a session, so its cassette alone cannot replay it.`,
+    { hint: 'Replay an earlier attempt, with --attempt.' },
+  );
 }
 
 /** Which messages the prompt of an attempt has, also if they were sent after the attempt had begun. */
