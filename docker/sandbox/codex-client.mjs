@@ -3,9 +3,9 @@
 // Runs CODEX, the program of Codex, by its app server. Reads lines {"id": "…", "text": "…"} from stdin: the first is the
 // prompt, and each further one a message, which becomes part of the running turn, or else a turn of its own. Prints the
 // lines of `codex exec --json`, {"type":"message.queued","id":"…"} for a message, and {"type":"message.received","id":"…"}
-// once the model gets it. SCHEMA is the file with the schema of the answer; SESSION, the id of one that it continues, with
-// MODEL. Exits 0 once stdin has ended and all turns are
-// completed, 1 after an error, and with the exit code of a Codex that ends before.
+// once the model gets it. SCHEMA is the file with the schema of the answer. With SESSION, its id, a session is continued, with
+// MODEL. Exits 0 once stdin has ended and all turns are completed, 1 after an error, and with the exit code of a Codex that
+// ends before.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -120,8 +120,8 @@ isEnded = true;
 endIfDone();
 
 /**
- * Starts or continues a thread, with the folder, sandbox and approvals of the process and its configuration: one that is given them here
- * trusts the folder, and loads servers and hooks of the repository.
+ * Starts or continues a thread, with the folder, sandbox and approvals of the process and its configuration: one that is
+ * given them here trusts the folder, and loads servers and hooks of the repository.
  */
 async function begin() {
   await ask('initialize', {
