@@ -93,8 +93,10 @@ async function readAttempt(
     );
   }
   const { verdict, stopReason, summary } = ended;
-  const launched = events.findLast((event) => event.type === 'agent.launched' && event.seq > started.seq && of(event));
-  if (launched?.type === 'agent.launched' && launched.session === 'continued') throw isContinued(ended);
+  const hasContinued = events.some(
+    (event) => event.type === 'agent.launched' && event.seq > started.seq && of(event) && event.session === 'continued',
+  );
+  if (hasContinued) throw isContinued(ended);
   const location = { runId, storyKey: storyOf(state, storyId).key, attempt: ended.attempt };
   const chosen = configOfStart(applyDefaults(record.config), started);
   const review = events.findLast((event) => event.type === 'review.ended' && event.seq > started.seq && of(event));
