@@ -1,4 +1,3 @@
-import { agentImage, PROGRAM_IDS } from '../../core/agent-program.ts';
 import { formatSize } from '../../lib/units.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
@@ -77,17 +76,14 @@ async function push(engine: string, image: string | undefined, cli: Cli): Promis
 
 /** What stories need on an engine unless they have an image of their own. */
 async function usualImages(cli: Cli): Promise<string[]> {
-  const [{ readMachineConfig }, { processEnv }, { home }] = await Promise.all([
+  const [{ readMachineConfig }, { chosenImages }, { processEnv }, { home }] = await Promise.all([
     import('../../config/host-rules.ts'),
+    import('../../config/choice/chosen-versions.ts'),
     import('../../config/environment/host.ts'),
     cli.services.readHost(),
   ]);
   const { agentVersions } = await readMachineConfig({ home, env: processEnv() });
-  const pinned = PROGRAM_IDS.flatMap((id) => {
-    const version = agentVersions[id];
-    return version === undefined ? [] : [agentImage(id, version)];
-  });
-  return ['halo-sandbox', ...pinned];
+  return ['halo-sandbox', ...chosenImages(agentVersions)];
 }
 
 async function pushOne(engine: string, image: string, cli: Cli): Promise<void> {

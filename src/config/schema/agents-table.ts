@@ -37,6 +37,7 @@ function versionOf(id: ProgramId) {
     owner('choose the version of an agent'),
   );
 }
+
 const SESSION = oneOf('attempt', 'story');
 
 /** What the sessions of a program last for. */
