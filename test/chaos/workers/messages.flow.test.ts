@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
-import { checkInvariants } from '../../support/faults/check-invariants.ts';
-import { killWorker, openWorld, stopWorker, tidyUp } from '../../support/faults/world.ts';
-import { HOLD, releaseUntil } from '../../support/halo/hold.ts';
+import { landHeldStory, replaceWorker } from '../../support/faults/held-story.ts';
+import { openWorld } from '../../support/faults/world.ts';
+import { HOLD } from '../../support/halo/hold.ts';
 import { OK } from '../../support/halo/halo.ts';
 import { PATIENCE } from '../../support/patience.ts';
 
@@ -56,16 +56,8 @@ describe('hazard 81: two people send messages, and the worker is killed before t
       const { text = '', id } = state.stories[0]!.messages!.at(-1)!;
       const repeated = await world.operations.tell({ runId, story: 'A', text });
       expect(repeated).toMatchObject({ changed: false, message: id });
-      await killWorker(first);
-      await world.expireLocks();
-      const second = world.startWorker();
-      await releaseUntil(
-        () => [runId],
-        () => expect(events('run.ended')).toHaveLength(1),
-      );
-      await stopWorker(second);
-      await tidyUp(world);
-      await checkInvariants(world, [{ runId, repository, main: 'unchanged', landed: ['A'] }]);
+      const second = await replaceWorker(world, first);
+      await landHeldStory(world, second, { runId, repository });
       const delivered = events('message.delivered').flatMap((event) => ('ids' in event ? [event] : []));
       expect(delivered).toMatchObject([{ attempt: 1, how: 'prompt' }]);
       expect(delivered[0]!.ids.toSorted()).toEqual(results.map(({ message }) => message).toSorted());
@@ -96,16 +88,8 @@ describe('hazard 82: a worker is killed after it has written a message to its ag
       expect(sent).toMatchObject({ changed: true, route: 'live' });
       await vi.waitFor(() => expect(events('agent.activity')).toHaveLength(1), PATIENCE);
       await vi.waitFor(() => expect(shown()).toEqual(live), PATIENCE);
-      await killWorker(first);
-      await world.expireLocks();
-      const second = world.startWorker();
-      await releaseUntil(
-        () => [runId],
-        () => expect(events('run.ended')).toHaveLength(1),
-      );
-      await stopWorker(second);
-      await tidyUp(world);
-      await checkInvariants(world, [{ runId, repository, main: 'unchanged', landed: ['A'] }]);
+      const second = await replaceWorker(world, first);
+      await landHeldStory(world, second, { runId, repository });
       expect(shown()).toEqual([...live, 'prompt']);
       const { state } = await world.operations.getRun({ runId });
       const prompted = { id: sent.message, shown: { attempt: 1, epoch: 2, how: 'prompt' } };

@@ -1,8 +1,8 @@
 import Docker from 'dockerode';
 import { describe, expect, it, vi } from 'vitest';
-import { checkInvariants } from '../../support/faults/check-invariants.ts';
-import { killWorker, openWorld, stopWorker, tidyUp } from '../../support/faults/world.ts';
-import { HOLD, releaseUntil } from '../../support/halo/hold.ts';
+import { landHeldStory, replaceWorker } from '../../support/faults/held-story.ts';
+import { openWorld } from '../../support/faults/world.ts';
+import { HOLD } from '../../support/halo/hold.ts';
 import { REVIEW_SETTINGS, reviewedAgent, reviewWith } from '../../support/halo/reviewed.ts';
 import { PATIENCE } from '../../support/patience.ts';
 
@@ -19,17 +19,9 @@ describe('hazard 80: a worker that is killed while a change is reviewed', () => 
       const reviews = () =>
         world.journal(runId).filter((event) => event.type === 'phase.started' && event.phase === 'review').length;
       await vi.waitUntil(() => reviews() === 1, PATIENCE);
-      await killWorker(first);
-      await world.expireLocks();
-      const second = world.startWorker();
+      const second = await replaceWorker(world, first);
       await vi.waitUntil(() => reviews() === 2, PATIENCE);
-      await releaseUntil(
-        () => [runId],
-        () => expect(world.journal(runId).some(({ type }) => type === 'run.ended')).toBe(true),
-      );
-      await stopWorker(second);
-      await tidyUp(world);
-      await checkInvariants(world, [{ runId, repository, main: 'unchanged', landed: ['A'] }]);
+      await landHeldStory(world, second, { runId, repository });
       const journal = world.journal(runId);
       expect(journal.filter(({ type }) => type === 'review.ended')).toHaveLength(1);
       expect(journal.filter(({ type }) => type === 'story.ended')).toMatchObject([{ attempt: 1, verdict: 'passed' }]);
@@ -54,13 +46,7 @@ describe('hazard 80: a reviewer whose sandbox is killed', () => {
       const docker = new Docker();
       const filters = { label: [`dev.halo.run=${runId}`, 'dev.halo.phase=agent'] };
       for (const { Id } of await docker.listContainers({ filters })) await docker.getContainer(Id).kill();
-      await releaseUntil(
-        () => [runId],
-        () => expect(events('run.ended')).toHaveLength(1),
-      );
-      await stopWorker(worker);
-      await tidyUp(world);
-      await checkInvariants(world, [{ runId, repository, main: 'unchanged', landed: ['A'] }]);
+      await landHeldStory(world, worker, { runId, repository });
       expect(events('story.started')).toMatchObject([{ attempt: 1 }, { attempt: 1, epoch: 2 }]);
       expect(events('review.ended')).toHaveLength(1);
     } finally {

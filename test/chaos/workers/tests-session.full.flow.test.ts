@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from 'vitest';
-import { checkInvariants } from '../../support/faults/check-invariants.ts';
-import { killWorker, openWorld, stopWorker, TESTS_FIRST, tidyUp } from '../../support/faults/world.ts';
+import { landHeldStory, replaceWorker } from '../../support/faults/held-story.ts';
+import { openWorld, TESTS_FIRST } from '../../support/faults/world.ts';
 import { OK } from '../../support/halo/halo.ts';
-import { HOLD, releaseUntil } from '../../support/halo/hold.ts';
+import { HOLD } from '../../support/halo/hold.ts';
 import { PATIENCE } from '../../support/patience.ts';
 
 const TEST = 'if test -f A; then echo ok 1 - there; else echo not ok 1 - there; exit 1; fi';
@@ -18,18 +18,9 @@ describe('hazard 1: a worker that is killed while an agent writes the tests of a
       const first = world.startWorker();
       const launched = () => world.journal(runId).filter(({ type }) => type === 'agent.launched').length;
       await vi.waitUntil(() => launched() === 1, PATIENCE);
-      await killWorker(first);
-      await world.expireLocks();
-      const second = world.startWorker();
+      const second = await replaceWorker(world, first);
       await vi.waitUntil(() => launched() === 2, PATIENCE);
-      const hasEnded = () => world.journal(runId).some(({ type }) => type === 'run.ended');
-      await releaseUntil(
-        () => [runId],
-        () => expect(hasEnded()).toBe(true),
-      );
-      await stopWorker(second);
-      await tidyUp(world);
-      await checkInvariants(world, [{ runId, repository, main: 'unchanged', landed: ['A'] }]);
+      await landHeldStory(world, second, { runId, repository });
       const journal = world.journal(runId);
       expect(journal.filter(({ type }) => type === 'tests.locked')).toMatchObject([{ story: 'A', attempt: 1 }]);
       expect(journal.filter(({ type }) => type === 'story.ended')).toMatchObject([{ attempt: 1, verdict: 'passed' }]);

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { byAcp, NODE, OPENCODE, opencodeConfig } from '../../support/agents/acp-commands.ts';
 import { openModelHalo, type ModelHalo } from '../../support/halo/model-halo.ts';
 import { tellDuring } from '../../support/halo/tell-during.ts';
 import type { Lane } from '../../support/model/model-server.ts';
@@ -14,16 +15,7 @@ const PACKAGES = [
   '@kilocode/cli-linux-x64@7.7.9',
 ];
 
-const NODE = '/opt/halo/agents/node/bin/node';
 const MODULES = '/opt/acp/node_modules';
-const OPENCODE_CONFIG = JSON.stringify({
-  model: 'anthropic/MODEL',
-  small_model: 'anthropic/MODEL',
-  enabled_providers: ['anthropic'],
-  provider: { anthropic: { options: { baseURL: '@URL@', apiKey: 'KEY' }, models: { MODEL: {} } } },
-});
-const withConfig = (variable: string) =>
-  `export ${variable}="$(echo '${OPENCODE_CONFIG}' | sed "s|MODEL|$HALO_MODEL|g; s|@URL@|$HALO_MODEL_URL|; s|KEY|$HALO_MODEL_KEY|")"`;
 const CODEX_CONFIG = `model_provider = "halo"
 web_search = "disabled"
 [model_providers.halo]
@@ -44,15 +36,11 @@ const AGENTS: [name: string, api: 'openai' | 'anthropic', command: string][] = [
     'openai',
     `mkdir -p ~/.codex; echo '${CODEX_CONFIG}' | sed "s|URL|$HALO_MODEL_URL|" > ~/.codex/config.toml; CODEX_PATH=/opt/halo/agents/codex/bin/codex exec ${NODE} ${MODULES}/@agentclientprotocol/codex-acp/dist/index.js`,
   ],
-  [
-    'opencode, by a second prompt',
-    'anthropic',
-    `${withConfig('OPENCODE_CONFIG_CONTENT')}; exec /opt/halo/agents/opencode/opencode acp`,
-  ],
+  ['opencode, by a second prompt', 'anthropic', OPENCODE],
   [
     'kilo, by a second prompt',
     'anthropic',
-    `${withConfig('KILO_CONFIG_CONTENT')}; exec ${MODULES}/@kilocode/cli-linux-x64/bin/kilo acp`,
+    `${opencodeConfig('KILO_CONFIG_CONTENT')}; exec ${MODULES}/@kilocode/cli-linux-x64/bin/kilo acp`,
   ],
 ];
 
@@ -87,10 +75,7 @@ afterAll(async () => {
 
 describe('a message to an agent of the Agent Client Protocol that works', () => {
   it.each(AGENTS)('is in a request of its turn, once: %s', async (_name, api, command) => {
-    const settings = [
-      ...['agent=by-acp', `agents.by-acp.acp=${JSON.stringify(command)}`, `agents.by-acp.model="${api}"`],
-      `image="${IMAGE}"`,
-    ];
+    const settings = [...byAcp(command, api), `image="${IMAGE}"`];
     const { state, route, server, show } = await tellDuring(halo, MESSAGE, { script: SCRIPT, settings });
     expect(route).toBe('live');
     expect(state).toMatchObject({

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunState } from '../../../src/core/run/state.ts';
-import { modelAt, openModelHalo, replaying, treeOf, type ModelHalo } from '../../support/halo/model-halo.ts';
-import { HOLD, releaseUntil } from '../../support/halo/hold.ts';
+import { byAcp, GEMINI } from '../../support/agents/acp-commands.ts';
+import { openModelHalo, replaying, treeOf, type ModelHalo } from '../../support/halo/model-halo.ts';
+import { HOLD } from '../../support/halo/hold.ts';
+import { tellDuring } from '../../support/halo/tell-during.ts';
 import { skipFor } from '../../support/skip.ts';
 import { belowFull } from '../../support/suite/level.ts';
 import type { Turn } from '../../support/model/model-server.ts';
@@ -15,34 +16,18 @@ afterAll(() => halo.close());
 const OK: Turn = { json: { status: 'ok', summary: 'Added the greeting.' } };
 const MESSAGE = 'Greet in Italian.';
 
-/** Runs a story whose agent gets the message once it takes messages; then its held commands are released. */
-async function tellDuring(turns: Turn[], settings: string[]) {
-  const server = await halo.serve(turns);
-  const repository = halo.newRepository();
-  const runId = await halo.submit(repository.root, [{ id: 'hello' }], modelAt(server.url, settings));
-  const { operations } = halo;
-  for await (const { event } of await operations.followEvents({ runId, after: 0, follow: true }))
-    if (event.type === 'agent.listens') break;
-  const { route } = await operations.tell({ runId, story: 'hello', text: MESSAGE });
-  let state: RunState | undefined;
-  const ending = halo.untilEnd(runId).then((ended) => (state = ended));
-  await releaseUntil(
-    () => [runId],
-    () => expect(state).toBeDefined(),
-  );
-  await ending;
-  const show = (path: string) => repository.git('show', `halo/${runId}:${path}`);
-  return { state: state!, route, server, repository, show };
-}
-
 describe('a message to an agent that works', () => {
   it('changes what Codex does in the turn that runs, also in a replay', async () => {
     const codex = ['agent=codex', 'agents.codex.live=true'];
-    const { state, route, server, repository, show } = await tellDuring(
+    const { state, route, server, repository, show } = await tellDuring(halo, MESSAGE, {
       // It looks around until it has the message.
-      [{ run: 'sleep 0.5; ls', until: MESSAGE }, { write: 'greeting.txt', content: 'ciao\n', expect: [MESSAGE] }, OK],
-      [...codex, 'model.mode=record'],
-    );
+      script: [
+        { run: 'sleep 0.5; ls', until: MESSAGE },
+        { write: 'greeting.txt', content: 'ciao\n', expect: [MESSAGE] },
+        OK,
+      ],
+      settings: [...codex, 'model.mode=record'],
+    });
     expect(route).toBe('live');
     expect(state).toMatchObject({
       stopReason: 'SUCCESS',
@@ -65,14 +50,10 @@ describe('a message to an agent that works', () => {
     'has a turn of its own with an agent of the Agent Client Protocol that a second prompt would stop',
     skipFor(belowFull()),
     async () => {
-      const gemini = [
-        'GEMINI_CLI_TRUST_WORKSPACE=true GEMINI_CLI_SYSTEM_SETTINGS_PATH=/opt/halo/agents/gemini/settings.json',
-        '/opt/halo/agents/node/bin/node /opt/halo/agents/gemini/bundle/gemini.js --acp -m "$HALO_MODEL"',
-      ].join(' ');
-      const { state, route, server, show } = await tellDuring(
-        [{ run: HOLD }, OK, { write: 'greeting.txt', content: 'ciao\n', expect: [MESSAGE] }, OK],
-        ['agent=by-acp', `agents.by-acp.acp=${JSON.stringify(gemini)}`, 'agents.by-acp.model="google"'],
-      );
+      const { state, route, server, show } = await tellDuring(halo, MESSAGE, {
+        script: [{ run: HOLD }, OK, { write: 'greeting.txt', content: 'ciao\n', expect: [MESSAGE] }, OK],
+        settings: byAcp(GEMINI, 'google'),
+      });
       expect(route).toBe('after');
       expect(state).toMatchObject({
         stopReason: 'SUCCESS',

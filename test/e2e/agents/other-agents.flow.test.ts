@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { GEMINI } from '../../support/agents/acp-commands.ts';
 import { filesWith } from '../../support/text/files-with.ts';
 import { openModelHalo, replaying, treeOf, type ModelHalo } from '../../support/halo/model-halo.ts';
 import type { Turn } from '../../support/model/model-server.ts';
@@ -31,12 +32,6 @@ interface Case {
   bearer: string;
 }
 
-const GEMINI_ACP = [
-  'GEMINI_CLI_TRUST_WORKSPACE=true',
-  'GEMINI_CLI_SYSTEM_SETTINGS_PATH=/opt/halo/agents/gemini/settings.json',
-  '/opt/halo/agents/node/bin/node /opt/halo/agents/gemini/bundle/gemini.js --acp -m "$HALO_MODEL"',
-].join(' ');
-
 const AGENTS = casesAtLevel<Case>(
   [
     { name: 'opencode with Anthropic', agent: 'opencode', more: [], keyHeader: 'x-api-key', bearer: '' },
@@ -44,7 +39,7 @@ const AGENTS = casesAtLevel<Case>(
     {
       name: 'Gemini CLI, by the Agent Client Protocol,',
       agent: 'by-acp',
-      more: [`agents.by-acp.acp=${JSON.stringify(GEMINI_ACP)}`, 'agents.by-acp.model="google"'],
+      more: [`agents.by-acp.acp=${JSON.stringify(GEMINI)}`, 'agents.by-acp.model="google"'],
       keyHeader: 'x-goog-api-key',
       bearer: '',
     },

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import Docker from 'dockerode';
+import { byAcp, GEMINI, OPENCODE } from '../../support/agents/acp-commands.ts';
 import { SESSION_AGENT, sessionAgent } from '../../support/agents/session-agent.ts';
 import { modelAt, openModelHalo, type ModelHalo } from '../../support/halo/model-halo.ts';
 import type { Lane, Turn } from '../../support/model/model-server.ts';
@@ -19,19 +20,6 @@ const SCRIPT: Lane[] = [
 ];
 const TWICE = ['gates=["grep second greeting.txt"]', 'retry.attempts=2', 'retry.gate.backoff="10ms"'];
 
-const GEMINI = [
-  'GEMINI_CLI_TRUST_WORKSPACE=true GEMINI_CLI_SYSTEM_SETTINGS_PATH=/opt/halo/agents/gemini/settings.json',
-  '/opt/halo/agents/node/bin/node /opt/halo/agents/gemini/bundle/gemini.js --acp -m "$HALO_MODEL"',
-  // It names files by the minute, and does not find a session that began in the minute in which it is continued.
-  '; for file in ~/.gemini/tmp/*/chats/session-*; do mv "$file" "$(echo "$file" | sed s/session-[0-9]*/session-2001/)"; done',
-].join(' ');
-const OPENCODE = [
-  'export OPENCODE_DISABLE_PROJECT_CONFIG=1 OPENCODE_DISABLE_CLAUDE_CODE=1 OPENCODE_DISABLE_MODELS_FETCH=1',
-  'export OPENCODE_DISABLE_DEFAULT_PLUGINS=1 OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_LSP_DOWNLOAD=1',
-  'export OPENCODE_CONFIG_CONTENT="{\\"model\\":\\"anthropic/$HALO_MODEL\\",\\"small_model\\":\\"anthropic/$HALO_MODEL\\",\\"provider\\":{\\"anthropic\\":{\\"options\\":{\\"baseURL\\":\\"$HALO_MODEL_URL\\",\\"apiKey\\":\\"$HALO_MODEL_KEY\\"},\\"models\\":{\\"$HALO_MODEL\\":{}}}}}"',
-  'exec /opt/halo/agents/opencode/opencode acp',
-].join('; ');
-
 interface Case {
   name: string;
   settings: string[];
@@ -39,12 +27,9 @@ interface Case {
 
 const CLAUDE = ['agent=claude', 'agents.claude.session="story"'];
 const CODEX = ['agent=codex', 'agents.codex.session="story"'];
-const byAcp = (command: string, model: string) => [
-  'agent=by-acp',
-  `agents.by-acp.acp=${JSON.stringify(command)}`,
-  `agents.by-acp.model="${model}"`,
-  'agents.by-acp.session="story"',
-];
+const keptByAcp = (...agent: Parameters<typeof byAcp>) => [...byAcp(...agent), 'agents.by-acp.session="story"'];
+/** It names files by the minute, and does not find a session that began in the minute in which it is continued. */
+const GEMINI_OF_2001 = `${GEMINI}; for file in ~/.gemini/tmp/*/chats/session-*; do mv "$file" "$(echo "$file" | sed s/session-[0-9]*/session-2001/)"; done`;
 
 const AGENTS = casesAtLevel<Case>(
   [
@@ -54,8 +39,8 @@ const AGENTS = casesAtLevel<Case>(
   [
     { name: 'Codex, which reads messages', settings: [...CODEX, 'agents.codex.live=true'] },
     { name: 'opencode', settings: ['agent=opencode', 'agents.opencode.session="story"'] },
-    { name: 'Gemini CLI, by ACP', settings: byAcp(GEMINI, 'google') },
-    { name: 'opencode, by ACP', settings: byAcp(OPENCODE, 'anthropic') },
+    { name: 'Gemini CLI, by ACP', settings: keptByAcp(GEMINI_OF_2001, 'google') },
+    { name: 'opencode, by ACP', settings: keptByAcp(OPENCODE, 'anthropic') },
   ],
 );
 

@@ -5,8 +5,8 @@ import type { TestRepository } from '../repository/repository.ts';
 import { releaseUntil } from './hold.ts';
 import { modelAt, type ModelHalo } from './model-halo.ts';
 
-/** What came of a message to an agent that works. */
-interface Told {
+/** A story whose agent got a message while it worked. */
+interface MessagedStory {
   state: RunState;
   route: MessageRoute;
   server: ModelServer;
@@ -20,7 +20,7 @@ export async function tellDuring(
   halo: ModelHalo,
   message: string,
   { script, settings }: { script: Turn[] | Lane[]; settings: string[] },
-): Promise<Told> {
+): Promise<MessagedStory> {
   const server = await halo.serve(script);
   const repository = halo.newRepository();
   const runId = await halo.submit(repository.root, [{ id: 'hello' }], modelAt(server.url, settings));
