@@ -1,8 +1,9 @@
 import type { JSX } from 'preact';
 import { hasWords } from '../../core/text/search.ts';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
+import { Modal } from './modal.tsx';
 import { SCREENS } from './screens.ts';
 import { PROGRESS } from '../../core/run/progress.ts';
 import { runWords } from '../../view/run-words.ts';
@@ -28,58 +29,58 @@ const PLACES = SCREENS.map(({ name, path, key }) => placeAt(`#/${path}`, name, k
 /** Finds screens, runs and stories by any part of their names, and actions of the open page. */
 export function CommandPalette({ runs, onClose }: PaletteProps): JSX.Element {
   const [actions] = useState(actionsOfPage);
-  const dialog = useRef<HTMLDialogElement>(null);
   const [text, setText] = useState('');
   const [index, setIndex] = useState(0);
-  useEffect(() => dialog.current?.showModal(), []);
   const now = new Date().toISOString();
   const all = [...PLACES, ...actions, ...runs.map((run) => placeOfRun(run, now)), ...runs.flatMap(placesOfStories)];
   const found = all.filter(({ name, detail }) => hasWords(`${name} ${detail}`, text)).slice(0, MAX_SHOWN);
-  const open = (choice: Choice | undefined) => {
-    // The page behind it is usable again before a button of it is pressed.
-    dialog.current?.close();
-    onClose();
+  const open = (choice: Choice | undefined, close: () => void) => {
+    close();
     choice?.choose();
   };
-  const press = (event: KeyboardEvent) => {
-    if (event.key === 'Enter') open(found[index]);
+  const press = (event: KeyboardEvent, close: () => void) => {
+    if (event.key === 'Enter') open(found[index], close);
     else if (event.key === 'ArrowDown') setIndex(Math.min(index + 1, found.length - 1));
     else if (event.key === 'ArrowUp') setIndex(Math.max(index - 1, 0));
     else return;
     event.preventDefault();
   };
   return (
-    <dialog ref={dialog} onClose={onClose} aria-label="Go to a screen, run or story">
-      <input
-        type="text"
-        role="combobox"
-        aria-expanded="true"
-        aria-controls="found"
-        aria-activedescendant={`found-${index}`}
-        aria-label="Go to"
-        placeholder="Screen, run, story or action"
-        value={text}
-        onInput={({ currentTarget }) => {
-          setText(currentTarget.value);
-          setIndex(0);
-        }}
-        onKeyDown={press}
-      />
-      <ul id="found" role="listbox" aria-label="Found">
-        {found.map((choice, at) => (
-          <li
-            key={choice.key}
-            id={`found-${at}`}
-            role="option"
-            aria-selected={at === index}
-            onClick={() => open(choice)}
-          >
-            {safeLine(choice.name)} <span class="soft">{safeLine(choice.detail)}</span>
-          </li>
-        ))}
-      </ul>
-      {found.length === 0 && <p class="soft">Nothing matches.</p>}
-    </dialog>
+    <Modal label="Go to a screen, run or story" onClose={onClose}>
+      {(close) => (
+        <>
+          <input
+            type="text"
+            role="combobox"
+            aria-expanded="true"
+            aria-controls="found"
+            aria-activedescendant={`found-${index}`}
+            aria-label="Go to"
+            placeholder="Screen, run, story or action"
+            value={text}
+            onInput={({ currentTarget }) => {
+              setText(currentTarget.value);
+              setIndex(0);
+            }}
+            onKeyDown={(event) => press(event, close)}
+          />
+          <ul id="found" role="listbox" aria-label="Found">
+            {found.map((choice, at) => (
+              <li
+                key={choice.key}
+                id={`found-${at}`}
+                role="option"
+                aria-selected={at === index}
+                onClick={() => open(choice, close)}
+              >
+                {safeLine(choice.name)} <span class="soft">{safeLine(choice.detail)}</span>
+              </li>
+            ))}
+          </ul>
+          {found.length === 0 && <p class="soft">Nothing matches.</p>}
+        </>
+      )}
+    </Modal>
   );
 }
 

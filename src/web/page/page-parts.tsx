@@ -1,9 +1,10 @@
 import type { ComponentChildren, JSX } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { grantOf, OWNER, ROLES, type Access } from '../../core/access/access.ts';
 import type { Unconfirmed } from '../../core/failure/errors.ts';
 import { confirmationOfAll } from '../../core/review/flags.ts';
 import { callServer, toRequestFailed, type RequestFailed } from './read-server.ts';
+import { Modal } from './modal.tsx';
 
 /** Who is signed in. */
 export interface Person {
@@ -229,31 +230,32 @@ interface QuestionDialogProps {
 
 /** Asks whether to run an operation that cannot be taken back. */
 function QuestionDialog({ label, question, tone, onYes, onClose }: QuestionDialogProps): JSX.Element {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
   const [title, ...lines] = question.split('\n');
-  const close = () => dialog.current?.close();
   return (
-    <dialog ref={dialog} class="question" onClose={onClose} aria-label={title}>
-      <h2>{title}</h2>
-      {lines.map((line) => (
-        <p key={line}>{line}</p>
-      ))}
-      <div class="actions">
-        <button type="button" onClick={close}>
-          Back
-        </button>
-        <button
-          type="button"
-          class={tone ?? ''}
-          onClick={() => {
-            close();
-            onYes();
-          }}
-        >
-          {label}
-        </button>
-      </div>
-    </dialog>
+    <Modal class="question" label={title} onClose={onClose}>
+      {(close) => (
+        <>
+          <h2>{title}</h2>
+          {lines.map((line) => (
+            <p key={line}>{line}</p>
+          ))}
+          <div class="actions">
+            <button type="button" onClick={close}>
+              Back
+            </button>
+            <button
+              type="button"
+              class={tone ?? ''}
+              onClick={() => {
+                close();
+                onYes();
+              }}
+            >
+              {label}
+            </button>
+          </div>
+        </>
+      )}
+    </Modal>
   );
 }
