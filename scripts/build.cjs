@@ -40,8 +40,8 @@ const BUNDLED = [
 /** Addons of bundled packages, which work without them. */
 const ADDONS = ['msgpackr-extract'];
 
-/** Packages that dockerode loads for BuildKit, of which halo uses nothing. */
-const UNUSED = ['@grpc/grpc-js', '@grpc/proto-loader', 'protobufjs'];
+/** Packages of which halo uses nothing: dockerode loads them for BuildKit, BullMQ for jobs that a calendar repeats. */
+const UNUSED = ['@grpc/grpc-js', '@grpc/proto-loader', 'protobufjs', 'cron-parser'];
 
 /** In place of ssh2, which dockerode loads at its start, although only a DOCKER_HOST with ssh:// needs it. */
 const LAZY_SSH = `const { createRequire } = require('node:module');
