@@ -7,11 +7,11 @@ export const CHANGE = 'change.bundle';
 /** Keeps the change of an attempt among its artifacts: as a patch, and as the commit, which `halo debug` checks out. */
 export async function keepChange(
   { worker, identity, resources }: Pick<Attempt, 'worker' | 'identity' | 'resources'>,
-  { commit, parent, patch }: BundledCommit & { patch: Uint8Array },
+  { commit, parent, patch }: BundledCommit & { patch: Promise<Uint8Array> },
 ): Promise<void> {
   const { store } = worker;
   await Promise.all([
-    store.writePatch(identity.location, patch),
+    patch.then((bytes) => store.writePatch(identity.location, bytes)),
     store.placeArtifact(identity.location, CHANGE, (path) =>
       writeBundle(resources.candidateDir, { commit, parent }, path),
     ),

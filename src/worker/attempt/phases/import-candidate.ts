@@ -72,8 +72,11 @@ export async function importWork(
     return undefined;
   }
   const commit = await commitTree(attempt, { tree, parent: base, summary });
-  const { patch, binary: all } = await describeChange({ gitDir: candidateDir, from: base, to: commit });
-  await keepChange(attempt, { commit, parent: base, patch });
+  const described = describeChange({ gitDir: candidateDir, from: base, to: commit });
+  const [{ binary: all }] = await Promise.all([
+    described,
+    keepChange(attempt, { commit, parent: base, patch: described.then(({ patch }) => patch) }),
+  ]);
   if (suspects.length > 0)
     await journal.report({ type: 'secrets.suspected', suspects: suspects.slice(0, MAX_NAMED_PATHS) });
   if (hidden !== undefined) await journal.report({ type: 'hidden.added', hidden });

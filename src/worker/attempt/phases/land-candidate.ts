@@ -114,7 +114,7 @@ async function mergeCandidate(attempt: Attempt, work: Work, onto: string): Promi
   const { tree, changed } = merged;
   const commit = await commitTree(attempt, { tree, parent: onto, summary });
   await assertLockedTests(attempt, locked, commit);
-  const patch = await diffCommits({ gitDir: candidateDir, from: onto, to: commit });
+  const patch = diffCommits({ gitDir: candidateDir, from: onto, to: commit });
   await keepChange(attempt, { commit, parent: onto, patch });
   await journal.report({ type: 'story.merged', commit: candidate.commit, onto, merged: commit });
   return {

@@ -92,7 +92,7 @@ async function refactorAndGate(attempt: Attempt, work: Work, measured: Measureme
     gatesFolder: `${FOLDER}/gates`,
   };
   const gates = await runGates({ ...attempt, journal }, refactored);
-  const patch = await diffCommits({ gitDir: candidateDir, from: parent, to: candidate.commit });
+  const patch = diffCommits({ gitDir: candidateDir, from: parent, to: candidate.commit });
   await keepChange(attempt, { commit: candidate.commit, parent, patch });
   return { refactored, gates, entries };
 }
