@@ -101,13 +101,14 @@ export const Duration = withFacts(
 );
 
 /** `4g`, in bytes. */
-export const Size = withFacts(
-  parsed('a size, like "512m" or "4g"', (text) => {
-    const bytes = parseSize(text);
-    return bytes === 0 ? undefined : (bytes as Quantity<'Bytes'> | undefined);
-  }),
-  { unit: 'Bytes' },
-);
+export const Size = sizeThat('a size, like "512m" or "4g"', (bytes) => bytes > 0);
+
+/** A size in a range, as in `size('256b', '6k')`. */
+export function size(least: string, most?: string) {
+  const [from, to] = [parseSize(least) ?? 0, most === undefined ? Infinity : (parseSize(most) ?? 0)];
+  const range = most === undefined ? `of at least "${least}"` : `from "${least}" to "${most}"`;
+  return sizeThat(`a size ${range}`, (bytes) => bytes >= from && bytes <= to);
+}
 
 /** `host:port`, the host in lower case. */
 export const HostPort = parsed('exactly host:port, like "packages.example.com:443", without wildcards', parseHostPort);
@@ -214,6 +215,14 @@ function parsed<T>(what: string, parse: (text: string) => T | undefined) {
     context.issues.push({ code: 'custom', input: text, message: `must be ${what}` });
     return z.NEVER;
   });
+}
+
+function sizeThat(what: string, fits: (bytes: number) => boolean) {
+  const parse = (text: string) => {
+    const bytes = parseSize(text);
+    return bytes !== undefined && fits(bytes) ? (bytes as Quantity<'Bytes'>) : undefined;
+  };
+  return withFacts(parsed(what, parse), { unit: 'Bytes' });
 }
 
 function parseHostPort(text: string): string | undefined {
