@@ -12,6 +12,7 @@ import {
   signCertificate,
   type Identity,
 } from '../../../src/lib/network/certificate-authority.ts';
+import { copyImage } from './copy-image.ts';
 
 /**
  * A machine with nothing but a Docker Engine, as far as halo can see: processes, network, mounts and host name of its own,
@@ -67,6 +68,7 @@ export interface MachineOptions {
   config?: Record<string, unknown>;
 }
 
+const IMAGE = 'halo-sandbox';
 const FIRST_PROCESS = resolve(import.meta.dirname, 'machine.sh');
 const PROGRAMS = ['dockerd', 'containerd', 'docker', 'unshare', 'nsenter', 'ip', 'mount'];
 const REPOSITORY = resolve(import.meta.dirname, '../../..');
@@ -240,11 +242,11 @@ function freeNetwork(): { link: string; hostAddress: string; ip: string } {
 }
 
 /**
- * The data of an engine with the sandbox image, which the next engines get as copies. It takes half a minute once for each
- * image.
+ * The data of an engine with the sandbox image, which the next engines get as copies. It takes seconds once for each image,
+ * or half a minute if an engine has to load it.
  */
 async function loadedData(): Promise<string> {
-  const id = execFileSync('docker', ['image', 'inspect', '--format', '{{.Id}}', 'halo-sandbox'], { encoding: 'utf8' });
+  const id = execFileSync('docker', ['image', 'inspect', '--format', '{{.Id}}', IMAGE], { encoding: 'utf8' });
   const place = join(tmpdir(), `${IMAGES}${id.slice(7, 19)}`);
   return (loading ??= existsSync(place) ? Promise.resolve(place) : loadImage(place));
 }
@@ -257,10 +259,12 @@ async function loadImage(place: string): Promise<string> {
   for (const folder of ['data', 'run', 'etc']) mkdirSync(join(dir, folder));
   const machine = describeMachine('loading', dir);
   try {
-    await machine.start();
-    await execute('sh', ['-c', `docker save halo-sandbox | docker -H unix://${machine.socket} load`]);
-    await machine.stop('SIGTERM');
-    await machine.powerOff();
+    if (!copyImage(IMAGE, machine.data)) {
+      await machine.start();
+      await execute('sh', ['-c', `docker save ${IMAGE} | docker -H unix://${machine.socket} load`]);
+      await machine.stop('SIGTERM');
+      await machine.powerOff();
+    }
     try {
       renameSync(join(dir, 'data'), place);
     } catch (error) {
