@@ -1,10 +1,11 @@
-import { readdir, readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, stat, symlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { skipFor } from '../support/skip.ts';
-import { belowFull } from '../support/suite/level.ts';
+import { belowFull, FULL, LEVEL } from '../support/suite/level.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { newRepository } from '../support/repository/new-repository.ts';
 
@@ -16,13 +17,36 @@ beforeAll(async () => {
   dir = tempDir('halo-pack');
   await execa('npm', ['pack', ROOT, '--pack-destination', dir], { cwd: ROOT });
   const [archive] = await readdir(dir);
-  await execa(
-    'npm',
-    ['install', '--global', '--no-audit', '--no-fund', '--prefer-offline', '--prefix', dir, join(dir, archive!)],
-    { cwd: dir },
-  );
   installed = join(dir, 'lib/node_modules/halo-runner');
+  await install(join(dir, archive!));
 });
+
+/** As npm does it; below the full level with links to packages of the checkout, instead of those of the registry. */
+async function install(archive: string): Promise<void> {
+  if (LEVEL >= FULL) {
+    const options = ['--global', '--no-audit', '--no-fund', '--prefer-offline', '--prefix', dir];
+    await execa('npm', ['install', ...options, archive], { cwd: dir });
+    return;
+  }
+  await mkdir(installed, { recursive: true });
+  await execa('tar', ['-xzf', archive, '-C', installed, '--strip-components=1']);
+  const { packages } = JSON.parse(await readFile(join(ROOT, 'package-lock.json'), 'utf8')) as PackageLock;
+  for (const [path, { dev }] of Object.entries(packages)) {
+    // The packages inside of others come with them, and optional ones may be for other machines.
+    if (dev || path.lastIndexOf('node_modules/') !== 0 || !existsSync(join(ROOT, path))) continue;
+    await mkdir(dirname(join(installed, path)), { recursive: true });
+    await symlink(join(ROOT, path), join(installed, path));
+  }
+  await mkdir(join(dir, 'bin'));
+  const { bin } = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8')) as {
+    bin: Record<string, string>;
+  };
+  for (const [name, path] of Object.entries(bin)) await symlink(join(installed, path), join(dir, 'bin', name));
+}
+
+interface PackageLock {
+  packages: Record<string, { dev?: boolean }>;
+}
 
 /** Only what is installed may be of use: no variable of the test runner's, another working folder. */
 const halo = (...args: string[]) => haloIn(dir, ...args);
