@@ -4,10 +4,11 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
-const { compile, ENTRIES } = createRequire(import.meta.url)('../../../scripts/build.cjs') as {
+const { compile } = createRequire(import.meta.url)('../../../scripts/build.cjs') as {
   compile: (root: string, work: string, options: { outDir: string; entries: Record<string, string> }) => void;
-  ENTRIES: Record<string, string>;
 };
+/** Where a release has modules that several entries share, and the scripts that they start. */
+const placeOf = (name: string) => `chunks/${name.replaceAll('/', '-')}`;
 
 /** Modules of src/ as JavaScript, for child processes of tests. Call `remove` after use. */
 export interface Built {
@@ -19,12 +20,12 @@ export interface Built {
 /** Bundles modules of src/, named without suffix (`store/store`), into a temporary folder, as in a release. */
 export function buildSources(...names: string[]): Built {
   const dir = mkdtempSync(join(tmpdir(), 'halo-built-'));
-  const entries = { ...ENTRIES, ...Object.fromEntries(names.map((name) => [name, `src/${name}.ts`])) };
+  const entries = Object.fromEntries(names.map((name) => [placeOf(name), `src/${name}.ts`]));
   compile(ROOT, dir, { outDir: join(dir, 'dist'), entries });
   symlinkSync(join(ROOT, 'node_modules'), join(dir, 'node_modules'));
   symlinkSync(join(ROOT, 'package.json'), join(dir, 'package.json'));
   return {
-    module: (name) => join(dir, 'dist', `${name}.cjs`),
+    module: (name) => join(dir, 'dist', `${placeOf(name)}.cjs`),
     remove: () => rmSync(dir, { recursive: true, force: true }),
   };
 }
