@@ -3,7 +3,10 @@ import { HaloError } from '../../src/core/failure/errors.ts';
 import { parseConfigFile } from '../../src/config/load/config-file.ts';
 import { assertRemoteOptions } from '../../src/config/trust/trust.ts';
 import type { ConfigSources } from '../../src/config/load/file-layers.ts';
-import { CONFIG_KEYS } from '../../src/config/keys.ts';
+import { CONFIG_KEYS, placeOf } from '../../src/config/keys.ts';
+import { HOST_TABLES } from '../../src/config/schema/halo-toml.ts';
+import { unitOf } from '../../src/config/schema/units.ts';
+import { parseDuration, parseSize } from '../../src/lib/units.ts';
 import { resolveConfig } from '../../src/config/resolve.ts';
 import { QUOTED_AGENTS } from '../support/agent-ids.ts';
 
@@ -12,145 +15,38 @@ const repo = (text: string) => parseConfigFile('/repo/halo.toml', text);
 
 describe('defaults', () => {
   test('apply where nothing is set, in ms and bytes', () => {
-    expect(resolve({}).config).toEqual({
-      agent: 'codex',
+    const { config } = resolve({});
+    const { model, limits, retry, prices, git, ...others } = plainDefaults() as Record<string, Table>;
+    expect(config).toEqual({
+      ...others,
+      // What follows from the choice of the agent, or from several keys.
       agentCommand: undefined,
       agentVersions: {},
       otherAgents: {},
-      route: [],
-      choice: {},
-      fallback: [],
       storyChoices: {},
       agentAnswer: 'json',
       agentOptions: {},
-      setup: [],
-      gates: undefined,
-      image: 'halo-sandbox',
-      env: {},
+      review: { when: 'never', reviewers: [] },
       model: {
+        ...model,
         api: 'openai',
         name: 'gpt-5.5',
-        fallback: [],
-        allow: [],
         baseUrl: 'https://api.openai.com/v1',
         keyEnv: 'OPENAI_API_KEY',
-        keyFile: undefined,
-        keyCommand: undefined,
-        keys: [],
-        mode: 'live',
-        cassettes: undefined,
-        timing: 'off',
       },
-      budget: {},
       prices: {
+        ...prices,
         'gpt-5.5': {
           ...{ input: 5, cached: 0.5, cacheWrite: 5, output: 30 },
           long: { above: 271_999, input: 10, cached: 1, cacheWrite: 10, output: 45 },
         },
       },
-      rate: {},
-      limits: {
-        cpus: 2,
-        memoryBytes: 4 * 1024 ** 3,
-        pids: 512,
-        files: 8192,
-        fileBytes: 1024 ** 3,
-        diskBytes: 10 * 1024 ** 3,
-        freeDiskBytes: 2 * 1024 ** 3,
-        wallMs: 45 * 60_000,
-        idleMs: 10 * 60_000,
-        outputBytes: 64 * 1024 ** 2,
-      },
-      sandbox: {
-        images: [],
-        serviceImages: ['postgres:*', 'mariadb:*', 'mysql:*', 'redis:*'],
-        runtime: 'auto',
-      },
-      ...(CONFIG_KEYS.has('services') && { services: {} }),
-      engine: { labels: [] },
-      secrets: { env: [], files: [], patterns: [], added: 'report', allow: [] },
-      network: {
-        allow: [],
-        channel: 'auto',
-        private: [],
-        registries: [],
-        agentRegistries: [],
-        registryHosts: [],
-        git: [],
-        upstreams: {},
-        scopes: {},
-        credentials: {},
-        cacheBytes: 5 * 1024 ** 3,
-      },
-      issues: {
-        label: 'halo',
-        priorityLabels: undefined,
-        report: false,
-        labels: {},
-        close: false,
-      },
-      prompt: { standards: [], testStandards: [], specs: [], prd: 'story' },
-      tests: {
-        first: 'off',
-        refactor: false,
-        files: ['**/*.{test,spec}.*', '**/test_*'],
-        removed: 'report',
-        baseline: 'auto',
-        brokenBase: 'stop',
-        reports: [],
-      },
-      snapshot: { mode: 'auto', recheck: 0.02, maxBytes: 20 * 1024 ** 3 },
-      review: { when: 'never', reviewers: [] },
-      run: { parallel: 1, onFailure: 'stop' },
-      retry: {
-        attempts: 3,
-        backoffMs: 30_000,
-        maxBackoffMs: 300_000,
-        multiplier: 2,
-        jitter: 0.2,
-        crashes: 10,
-        maxWaitMs: 12 * 3_600_000,
-        agent: { rule: 'hint' },
-        story: { rule: 'hint' },
-        gate: { rule: 'hint' },
-        tests: { rule: 'hint', retries: 2 },
-        policy: { rule: 'hint', retries: 1 },
-        environment: { rule: 'wait', retries: 2 },
-        infrastructure: { rule: 'wait', retries: 6, backoffMs: 5000 },
-        provider: { rule: 'wait', retries: 10 },
-        budget: { rule: 'halt', retries: 0 },
-      },
-      breaker: {
-        noChange: 3,
-        sameError: 5,
-        outputDecline: 70,
-        permissionDenials: 2,
-        testOnly: 0,
-        cooldownMs: 30 * 60_000,
-      },
-      land: {
-        mode: 'branch',
-        push: 'branch',
-        pullRequests: 'run',
-        feedbackRounds: 3,
-        feedbackIntervalMs: 60_000,
-        stopLabel: 'halo:stop',
-        unchanged: 'pass',
-        hiddenCharacters: 'block',
-        protect: [],
-      },
-      git: {
-        author: { name: 'halo', email: 'halo@localhost' },
-        message: 'feat: [{id}] - {title}',
-        sign: 'no',
-        signingKey: undefined,
-        allowedSigners: undefined,
-      },
-      prd: { writeBack: true, criteria: 'warn' },
-      answers: { default: 'fail' },
-      approval: { mode: 'never', by: 'anyone' },
-      workspace: { transport: 'auto' },
+      // What is written in another form than it is used in.
+      git: { ...git, author: { name: 'halo', email: 'halo@localhost' } },
+      limits: { ...limits, memoryBytes: 4 * 1024 ** 3, fileBytes: 1024 ** 3, wallMs: 45 * 60_000 },
+      retry: { ...retry, backoffMs: 30_000, maxWaitMs: 12 * 3_600_000 },
     });
+    expect(config.gates).toBeUndefined();
   });
 
   test('are the origin of every key that nothing sets', () => {
@@ -414,6 +310,25 @@ describe('errors', () => {
 function resolve(more: Partial<ConfigSources>) {
   return resolveConfig({ cwd: '/place', ...more });
 }
+
+/** The default of each key that a run has, in ms and bytes, where its configuration has it. */
+function plainDefaults(): Table {
+  const root: Table = {};
+  for (const { name, kind, schema, default: preset } of CONFIG_KEYS.values()) {
+    const path = placeOf(name);
+    if (OF_NO_RUN.has(path[0] ?? '') || name === 'model.effort') continue;
+    const member = path.pop() ?? name;
+    const table = path.reduce((within, part) => (within[part] ??= {}) as Table, root);
+    const unit = unitOf(schema);
+    const parse = unit === 'Ms' ? parseDuration : unit === 'Bytes' ? parseSize : undefined;
+    const value = parse !== undefined && typeof preset === 'string' ? parse(preset) : preset;
+    table[member] = kind === 'table' ? {} : value;
+  }
+  return root;
+}
+
+type Table = Record<string, unknown>;
+const OF_NO_RUN = new Set<string>([...HOST_TABLES, 'agents', 'providers']);
 
 function failure(more: Partial<ConfigSources>): HaloError {
   try {
