@@ -42,9 +42,10 @@ export interface PromptInput {
   gates: readonly string[];
   /** The services beside the agent, such as `db (postgres:16) at db:5432`. */
   services?: readonly string[];
-  /** Why the attempt before this one failed; `tail` is the end of its log. */
-  /** `attempt`: the number of the attempt that the prompt is for. */
-  /** `ignored`: files that it had written, and that git ignores. */
+  /**
+   * Why the attempt before this one failed. `tail`: the end of its log; `attempt`: the number of the attempt that the prompt is
+   * for; `ignored`: files that the failed one had written, and that git ignores.
+   */
   lastFailure?: {
     reason: string;
     summary: string;
