@@ -8,7 +8,8 @@ import { coreOf, ENCODERS } from '../../support/text/encoders.ts';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
 import { inStories } from '../../support/halo/in-stories.ts';
 import { serveGit } from '../../support/repository/serve-git.ts';
-import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
+import { openHome, type Ended, type HaloHome, type HaloProcess } from '../../support/halo/halo-process.ts';
+import { casesAtLevel } from '../../support/suite/level.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 
@@ -42,6 +43,8 @@ const inspected = new Map<string, string>();
 let paused = false;
 const asked = new Set<string>();
 let watching: NodeJS.Timeout | undefined;
+/** A `halo serve` of the home, for all tests. */
+let served: HaloProcess | undefined;
 
 beforeAll(async () => {
   home = openHome();
@@ -113,8 +116,12 @@ const walk = (dir, depth) => {
 for (const pid of readdirSync('/proc').filter((name) => /^[0-9]+$/.test(name))) {
   read('/proc/' + pid + '/environ'); read('/proc/' + pid + '/cmdline');
 }
-for (const dir of ['/run', '/home', '/tmp', '/etc', '/opt/halo', '/workspace']) walk(dir, 4);
+for (const dir of ['/run', '/home', '/tmp', '/etc', '/workspace']) walk(dir, 4);
+// What is deeper comes with the image: megabytes of the agents' programs.
+walk('/opt/halo', 2);
 `;
+/** Reads a package as npm does. */
+const INSTALL = `fetch(process.env.npm_config_registry + '@acme%2fwidget').then(async (res) => console.log(res.status, await res.text()))`;
 const AGENT = `${LOOK}
 const ask = async () => {
   const body = JSON.stringify({ model: 'm', input: [{ role: 'user', content: 'say it' }], stream: true });
@@ -134,6 +141,7 @@ describe('attack 33, hazard 30, incident secret-oracle: canaries of the worker',
   it('is in no container, file, log, journal, cassette, bundle, commit, note or answer, in no encoding', async () => {
     const repository = newRepository({
       'agent.cjs': AGENT,
+      'install.cjs': INSTALL,
       'gate.cjs': `${LOOK} console.log(seen.join('\\n')); process.exit(Number(process.argv[2]));`,
     });
     const settings = scripted(
@@ -144,7 +152,7 @@ describe('attack 33, hazard 30, incident secret-oracle: canaries of the worker',
         `model.base_url=${url}`,
         'model.name=m',
         'model.mode=record',
-        'setup=["npm view @acme/widget version && node gate.cjs 0"]',
+        'setup=["node install.cjs && node gate.cjs 0"]',
         'network.registries=["npm"]',
         'land.hidden_characters="report"',
       ],
@@ -161,14 +169,18 @@ describe('attack 33, hazard 30, incident secret-oracle: canaries of the worker',
 
   it('is masked if a repository contains it, and no file with it lands', async () => {
     const all = ENCODERS.map(([, encode]) => encode(LEAKED)).join('\n');
-    const print =
-      'cat all.txt; cat all.txt >&2; for i in 1 2 3; do head -c 9 all.txt; sleep 0.1; tail -c +10 all.txt; done';
+    const print = 'cat all.txt; cat all.txt >&2; head -c 9 all.txt; sleep 0.1; tail -c +10 all.txt';
     const repository = newRepository({
       'all.txt': `${all}\n`,
+      'old.txt': 'AKIAIOSFODNN7EXAMPLE\n',
       'ok.sh': `echo "{\\"status\\":\\"ok\\",\\"summary\\":\\"It is $(head -n 1 all.txt).\\"}"`,
     });
     // The encodings and places of a secret are those of test/git/import/import.program.test.ts.
-    const changes = { lands: 'echo x > x', fails: 'echo x > y', copies: 'cp all.txt copy.txt' };
+    const changes = {
+      lands: 'echo more >> old.txt; echo AKIAIOSFODNN8EXAMPLE > new.txt',
+      fails: 'echo x > y',
+      copies: 'cp all.txt copy.txt',
+    };
     const agent = inStories(Object.entries(changes).map(([id, change]) => [`Story ${id}`, change]));
     const settings = scripted(
       `${agent}; ${print}; sh ok.sh`,
@@ -182,6 +194,9 @@ describe('attack 33, hazard 30, incident secret-oracle: canaries of the worker',
     // A person receives the place; an agent could try words, file by file, and learn which of them is a secret.
     expect(out.stdout).toContain('warning: copy.txt adds a secret of the machine that halo runs on');
     await expectNowhere(repository, out.stdout + out.stderr, [LEAKED]);
+    // Text that only looks like a secret is reported.
+    expect(out.stdout).toContain('warning: new.txt adds an AWS access key (aws-access-key)');
+    expect(out.stdout).not.toContain('old.txt adds');
   });
 });
 
@@ -206,14 +221,19 @@ describe('incident address-password: a password in the address of a repository',
       const batch = join(repository.root, '../batch.json');
       writeFileSync(batch, JSON.stringify([{ name: url, path: url, prd: file }]));
       const at = { cwd: repository.root, env: { ...ENV, HOME: home.dir } };
-      const refused = [
-        await halo(repository, settings, ['A'], ['--repo', wrong]),
-        await halo(repository, settings, ['A'], ['--repo', broken]),
-        await halo(repository, [...settings, `model.base_url=${url}`], ['A'], [`--repo=${server.url()}`]),
-        await home.halo(['submit', file, '--repo', url, '--repo', wrong, ...story], at),
-        await home.halo(['submit', '--batch', batch, ...story, '-c', `env.DB=${url}`, '--profile', 'none'], at),
-        await home.halo(['land', runId], at),
-      ];
+      const refuse = casesAtLevel(
+        [
+          () => halo(repository, settings, ['A'], ['--repo', wrong]),
+          () => home.halo(['submit', '--batch', batch, ...story, '-c', `env.DB=${url}`, '--profile', 'none'], at),
+        ],
+        [
+          () => halo(repository, settings, ['A'], ['--repo', broken]),
+          () => halo(repository, [...settings, `model.base_url=${url}`], ['A'], [`--repo=${server.url()}`]),
+          () => home.halo(['submit', file, '--repo', url, '--repo', wrong, ...story], at),
+        ],
+      );
+      const refused: Ended[] = [];
+      for (const command of [...refuse, () => home.halo(['land', runId], at)]) refused.push(await command());
       expect(out.map(({ code }) => code)).toEqual([0]);
       expect(refused.map(({ code }) => code)).not.toContain(0);
       expect(refused.at(-1)!.stderr).toContain('set up a git credential helper');
@@ -238,22 +258,6 @@ describe('incident address-password: a password in the address of a repository',
   });
 });
 
-it(
-  'text that only looks like a secret is reported, and waits for approval if configured',
-  { timeout: 300_000 },
-  async () => {
-    const repository = newRepository({ 'old.txt': 'AKIAIOSFODNN7EXAMPLE\n' });
-    const settings = scripted(`echo more >> old.txt; echo AKIAIOSFODNN8EXAMPLE > new.txt; ${OK}`);
-    const reported = await halo(repository, settings);
-    expect(reported.code).toBe(0);
-    expect(reported.stdout).toContain('warning: new.txt adds an AWS access key (aws-access-key)');
-    expect(reported.stdout).not.toContain('old.txt adds');
-    const blocked = await halo(repository, [...settings, 'secrets.added=block']);
-    expect(blocked.code).toBe(4);
-    expect(blocked.stdout).toContain('it adds what looks like a secret: new.txt');
-  },
-);
-
 function halo(repository: TestRepository, settings: string[], ids = ['A'], options: string[] = []) {
   const file = join(repository.root, '../prd.json');
   writeFileSync(file, prdOf(ids.map((id) => ({ id }))).bytes);
@@ -275,7 +279,7 @@ async function expectNowhere(repository: TestRepository, printed: string, canari
     ...repository.git('for-each-ref', '--format=%(refname)').split('\n'),
   ].join('\n');
   const landed = canaries.includes(LEAKED) ? '' : repository.git('log', '-p', '--branches=halo/*');
-  const answers = await answersOfApi(repository);
+  const answers = await answersOfApi();
   const texts = Object.entries({ printed, git, landed, answers, ...filesOf(home.dir) });
   const places = texts.map(([name, text]) => [name, searchable(text)] as const);
   for (const canary of canaries)
@@ -303,8 +307,8 @@ function filesOf(dir: string): Record<string, string> {
   return Object.fromEntries(kept.map((path) => [path, readFileSync(path, 'latin1')]));
 }
 
-async function answersOfApi(repository: TestRepository): Promise<string> {
-  const server = home.start(['serve', '--listen', '127.0.0.1:0'], { cwd: repository.root, env: ENV });
+async function answersOfApi(): Promise<string> {
+  const server = (served ??= home.start(['serve', '--listen', '127.0.0.1:0'], { cwd: home.dir, env: ENV }));
   await server.says('http://');
   const base = /http:\/\/[\d.:]+/.exec(server.stdout() + server.stderr())?.[0] ?? '';
   const headers = { authorization: `Bearer ${readFileSync(join(home.dir, 'api-token'), 'utf8').trim()}` };
@@ -313,8 +317,6 @@ async function answersOfApi(repository: TestRepository): Promise<string> {
   expect(runs.length).toBeGreaterThan(0);
   const paths = runs.flatMap(({ runId }) => ['', '/events', '/raw', '/diff'].map((end) => `/v1/runs/${runId}${end}`));
   const answers = await Promise.all(['/v1/runs', '/v1/none', ...paths].map(get));
-  server.process.kill('SIGTERM');
-  await server.ended;
   const raw = answers.flatMap((text) => [...text.matchAll(/"raw":"([^"]*)"/g)].map(([, part]) => atob(part ?? '')));
   return [...answers, raw.join(''), server.stdout(), server.stderr()].join('\n');
 }
