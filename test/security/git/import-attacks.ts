@@ -7,6 +7,7 @@ import { OK, scripted, type TestHalo, type TestStory } from '../../support/halo/
 import { inStories } from '../../support/halo/in-stories.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
+import { casesAtLevel } from '../../support/suite/level.ts';
 import { removeAfterTests } from '../../support/temp-dir.ts';
 
 /** Whole runs whose agents attack by what they leave in their workspace and say at their end. */
@@ -77,7 +78,7 @@ git branch -f main HEAD; git update-ref refs/notes/halo HEAD; git tag evil
 echo x > /halo/repo/base.git/HEAD; rm -rf /halo/repo/base.git/refs; ls /halo/repo/*/
 touch /halo/repo/base.git/objects/x`;
 const SPECIAL =
-  'mkfifo p; echo x > s; chmod 6777 s; echo y > a; ln a b; printf "\\377" > sparse; truncate -s 50M sparse';
+  'mkfifo p; echo x > s; chmod 6777 s; echo y > a; ln a b; printf "\\377" > sparse; truncate -s 2M sparse';
 
 export const HOSTILE_GIT_DIRS = {
   'with foreign alternates': 'First',
@@ -119,11 +120,15 @@ export async function attackAndLand(halo: TestHalo): Promise<LandedAttacks> {
   return { ...attacked, wires, commitOf };
 }
 
-export const REFUSED_WORK: Record<string, [script: string, why: string]> = {
-  'a link that climbs out': ['mkdir d; ln -s ../../etc/passwd d/p', 'symbolic link'],
-  'a short name of .git': ['mkdir git~1; echo x > git~1/config', 'invalid path'],
-  'a file of zeros': ['truncate -s 150M zeros', 'larger than'],
-};
+type RefusedWork = [title: string, work: [script: string, why: string]];
+
+/** By the titles of the stories. The limit of a file is also that of test/git/import, with smaller files. */
+export const REFUSED_WORK = Object.fromEntries(
+  casesAtLevel<RefusedWork>(
+    [['a short name of .git', ['mkdir git~1; echo x > git~1/config', 'invalid path']]],
+    [['a file of zeros', ['truncate -s 101M zeros', 'larger than']]],
+  ),
+);
 
 export async function attackAndFail(halo: TestHalo): Promise<AttackedRun> {
   const agent = `${inStories(Object.entries(REFUSED_WORK).map(([title, [script]]) => [title, script]))}\n${OK}`;

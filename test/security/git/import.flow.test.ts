@@ -5,6 +5,8 @@ import { describe, expect } from 'vitest';
 import { importFrom, makeWorkshop, resetAgent, snapshot, type Workshop } from '../../git/import/import-fixture.ts';
 import { it as base } from '../../support/fixtures.ts';
 import { OK } from '../../support/halo/halo.ts';
+import { skipFor } from '../../support/skip.ts';
+import { belowFull } from '../../support/suite/level.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import {
   attackAndFail,
@@ -74,9 +76,8 @@ describe('attacks 19, 20, hazard 28: special files', () => {
     expect(tree.split('\n')).toEqual(['100644 a', '100644 b', '100755 s', '100644 sparse']);
   });
 
-  it('a link that climbs out is refused', ({ refused }) => expectRefused(refused, 'a link that climbs out'));
-
   it.each([
+    ['a link that climbs out', 'mkdir d; ln -s ../../etc/passwd d/p'],
     ['an absolute link', 'ln -s /etc out'],
     ['a link into .git', 'ln -s .git/hooks hooks'],
     ['a folder replaced by a link', 'rm -rf src; ln -s / src'],
@@ -162,7 +163,9 @@ describe('attack 26, hazard 28: bombs', () => {
   it('bombs of files stop at the limit', () =>
     expectImportRefused('mkdir d; cd d; seq 10050 | xargs touch', 'more than 10000 files'));
 
-  it('bombs of zeros stop at the size of a file', ({ refused }) => expectRefused(refused, 'a file of zeros'));
+  it('bombs of zeros stop at the size of a file', skipFor(belowFull()), ({ refused }) =>
+    expectRefused(refused, 'a file of zeros'),
+  );
 });
 
 describe('attacks 27, 37, incident dash-branch: ids that look like options, paths or refs', () => {
