@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { filesWith } from '../../support/text/files-with.ts';
 import { it } from '../../support/fixtures.ts';
 import { OK, scripted, type TestStory } from '../../support/halo/halo.ts';
+import { casesAtLevel } from '../../support/suite/level.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 
 /** Attacks that need only text: in PRDs, stories, repositories and addresses. */
@@ -49,18 +50,11 @@ describe('attack 35: an address that halo could connect to', () => {
 });
 
 describe('attack 37: story ids, titles and paths with parent folders', () => {
-  const ids = [
-    '../../../../tmp/halo-climbed',
-    '/etc/passwd',
-    'CON',
-    '.',
-    '..',
-    'a/../../b',
-    'nul',
-    'x'.repeat(120),
-    '~',
-    '$(id)',
-  ];
+  // What halo makes of further ids is in test/core/run/story-key.test.ts.
+  const ids = casesAtLevel(
+    ['../../../../tmp/halo-climbed', '..', '$(id)'],
+    ['/etc/passwd', 'CON', '.', 'a/../../b', 'nul', 'x'.repeat(120), '~'],
+  );
 
   it('become folders below the run with names chosen by halo, private to the owner', async ({ halo, repository }) => {
     const stories = ids.map((id): TestStory => ({ id, title: id }));

@@ -1,54 +1,48 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { SESSION_AGENT, sessionAgent } from '../../support/agents/session-agent.ts';
-import { modelAt, openModelHalo, type ModelHalo } from '../../support/halo/model-halo.ts';
-import type { Turn } from '../../support/model/model-server.ts';
+import { it } from '../../support/fixtures.ts';
+import { scripted } from '../../support/halo/halo.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
+import { casesAtLevel } from '../../support/suite/level.ts';
 
 /** What an agent can do with the session that further attempts at its story continue. */
 
-const OK = { json: { status: 'ok', summary: 'Done.' } };
-const PLANT = 'echo planted > /halo/session/planted; ln -s /etc/passwd /halo/session/link; echo "$?" > done.txt';
-const LOOK = 'ls -A /halo/session /halo/session/* 2>&1 | sed s/planted/FOUND/ > look.txt; true';
-const SETTINGS = ['agent=claude', 'agents.claude.session="story"', 'retry.attempts=2', 'retry.gate.backoff="10ms"'];
+const PLANT =
+  'ls -A /halo/session > look.txt; echo planted > /halo/session/planted; ln -s /etc/passwd /halo/session/link; echo "$?" > done.txt; date >> done.txt';
 
-let halo: ModelHalo;
-beforeAll(async () => {
-  halo = await openModelHalo('sk-ant-test-session-73');
-});
-afterAll(() => halo.close());
+/** Settings of runs whose agent is `one`. */
+const settingsOf = (agents: string[], gates: string[], more: string[] = []) => [
+  ...scripted('', gates).filter((setting) => !/^agent/.test(setting)),
+  'agent=one',
+  ...agents,
+  ...more,
+];
 
 describe('incident session-data: an agent writes into the session that its story keeps', () => {
-  it('neither the gates nor another story can see it', async () => {
-    const turns: Turn[] = [{ run: PLANT }, OK, { run: LOOK }, OK];
-    const server = await halo.serve(turns);
-    const repository = halo.newRepository();
-    const gates = ['gates=["test ! -e /halo/session", "test ! -e look.txt || ! grep -q FOUND look.txt"]'];
-    const state = await halo.run(
-      repository.root,
-      [{ id: 'A' }, { id: 'B' }],
-      modelAt(server.url, [...SETTINGS, ...gates]),
-    );
+  it('neither the gates nor another story can see it', async ({ halo }) => {
+    const repository = newRepository(SESSION_AGENT);
+    const gates = ['test ! -e /halo/session && ! grep planted look.txt'];
+    const settings = settingsOf(sessionAgent('one', PLANT), gates);
+    const state = await halo.run(repository.root, [{ id: 'A' }, { id: 'B' }], settings);
     expect(state).toMatchObject({ stopReason: 'SUCCESS' });
-    expect(repository.git('show', `halo/${state.runId}:done.txt`)).toBe('0');
-    expect(repository.git('show', `halo/${state.runId}:look.txt`)).not.toContain('FOUND');
+    for (const { commit } of state.stories) expect(repository.git('show', `${commit}:done.txt`)).toMatch(/^0\n/);
   });
 
-  it('a session larger than its limit ends the attempt', async () => {
-    const turns: Turn[] = [{ run: 'head -c 400M /dev/zero > /halo/session/big; sleep 30' }, OK];
-    const server = await halo.serve(turns);
-    const repository = halo.newRepository();
-    const settings = modelAt(server.url, [...SETTINGS, 'retry.attempts=1']);
-    const state = await halo.run(repository.root, [{ id: 'A' }], settings);
+  it('a session larger than its limit ends the attempt', async ({ halo }) => {
+    const fill = sessionAgent('one', 'head -c 400M /dev/zero > /halo/session/big; sleep 30');
+    const state = await halo.run(newRepository(SESSION_AGENT).root, [{ id: 'A' }], settingsOf(fill, []));
     expect(state.stories[0]).toMatchObject({ progress: 'failed' });
     expect(JSON.stringify(halo.journal(state.runId))).toMatch(/disk|space/i);
   });
 
-  const TWICE = ['retry.attempts=2', 'retry.gate.backoff="10ms"', 'gates=["grep again opened.txt"]'];
+  const TWICE = ['retry.attempts=2', 'retry.gate.backoff="10ms"'];
+  const AGAIN = ['grep again opened.txt'];
 
-  it('another agent of the same story cannot see it', async () => {
+  it('another agent of the same story cannot see it', async ({ halo }) => {
     const script = 'ls /halo/session > look.txt; touch /halo/session/planted';
     const agents = [...sessionAgent('one', script), ...sessionAgent('two', script)];
-    const settings = ['agent=one', ...agents, 'route=[{ attempt = 2, agent = "two" }]', ...TWICE];
-    const repository = halo.newRepository(SESSION_AGENT);
+    const settings = settingsOf(agents, AGAIN, ['route=[{ attempt = 2, agent = "two" }]', ...TWICE]);
+    const repository = newRepository(SESSION_AGENT);
     const state = await halo.run(repository.root, [{ id: 'A' }], settings);
     expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ attempts: 2 }] });
     expect(repository.git('show', `halo/${state.runId}:opened.txt`)).toBe('new, again');
@@ -56,15 +50,16 @@ describe('incident session-data: an agent writes into the session that its story
     expect(halo.readFile(state.runId, 'agent.log')).toContain('new session: the last one is of another agent');
   });
 
-  it.each([
+  const lean = [['a forged id', 'echo forged > /halo/session/acp-session; rm -f $HOME/.codex/sessions/kept']] as const;
+  const rest = [
     ['a link', 'ln -sf /etc/passwd /halo/session/acp-session'],
-    ['a forged id', 'echo forged > /halo/session/acp-session; rm -f $HOME/.codex/sessions/kept'],
     ['a huge file', 'head -c 1M /dev/zero > /halo/session/acp-session'],
-  ])(
+  ] as const;
+  it.for(casesAtLevel<readonly [string, string]>(lean, rest))(
     'an attempt that cannot continue it begins again once, with a new one, and is not used up: %s',
-    async (_what, plant) => {
-      const settings = ['agent=one', ...sessionAgent('one', plant), ...TWICE];
-      const repository = halo.newRepository(SESSION_AGENT);
+    async ([, plant], { halo }) => {
+      const settings = settingsOf(sessionAgent('one', plant), AGAIN, TWICE);
+      const repository = newRepository(SESSION_AGENT);
       const state = await halo.run(repository.root, [{ id: 'A' }], settings);
       expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ attempts: 2 }] });
       expect(repository.git('show', `halo/${state.runId}:opened.txt`)).toBe('new, again');
