@@ -5,7 +5,7 @@ const QUIET_MS = 300;
 
 /**
  * Sends bytes to a gateway's socket as they are, and returns everything that comes back until the connection ends or the
- * server falls silent. The first byte may take any time: a client that gives up when a busy machine stands still would miss
+ * server falls silent. The first byte may take any time: a client that gives up when a busy machine stalls would miss
  * the answer that is already due.
  */
 export async function sendRaw(socketPath: string, bytes: string | Buffer): Promise<string> {
