@@ -1,12 +1,14 @@
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { casesAtLevel } from '../support/suite/level.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { paramsOf, run, runCommand, runKept, runLive } from '../support/agents/run-acp-client.ts';
 
 const ENDED = { type: 'ended', stopReason: 'end_turn' };
 
-describe('the client of the Agent Client Protocol', () => {
+// The client waits for its agent to end.
+describe.concurrent('the client of the Agent Client Protocol', () => {
   it('sends one prompt to a session in its folder, and prints what the agent says of it', async () => {
     const done = await run({ says: 'I begin.' });
     expect(done.code).toBe(0);
@@ -38,17 +40,20 @@ describe('the client of the Agent Client Protocol', () => {
     expect(done.received.permission).toMatchObject({ result: { outcome } });
   });
 
-  it.each(['bypassPermissions', 'agent-full-access', 'full-access', 'yolo'])('chooses the mode %s', async (id) => {
-    const modes = {
-      currentModeId: 'ask',
-      availableModes: [
-        { id: 'ask', name: 'Ask' },
-        { id, name: 'Free' },
-      ],
-    };
-    const done = await run({ modes });
-    expect(paramsOf(done, 'session/set_mode')).toEqual({ sessionId: 's', modeId: id });
-  });
+  it.each(casesAtLevel(['bypassPermissions'], ['agent-full-access', 'full-access', 'yolo']))(
+    'chooses the mode %s',
+    async (id) => {
+      const modes = {
+        currentModeId: 'ask',
+        availableModes: [
+          { id: 'ask', name: 'Ask' },
+          { id, name: 'Free' },
+        ],
+      };
+      const done = await run({ modes });
+      expect(paramsOf(done, 'session/set_mode')).toEqual({ sessionId: 's', modeId: id });
+    },
+  );
 
   it('leaves an agent in its mode that has no such mode, or is in it', async () => {
     for (const currentModeId of ['yolo', 'plan']) {
@@ -205,7 +210,7 @@ describe('the client of the Agent Client Protocol', () => {
   });
 });
 
-describe('a session that is kept, by the client of the Agent Client Protocol,', () => {
+describe.concurrent('a session that is kept, by the client of the Agent Client Protocol,', () => {
   const RESUMES = { can: { loadSession: true, sessionCapabilities: { resume: {} } } };
   const LOADS = { can: { loadSession: true } };
   const methodsOf = (kept: Awaited<ReturnType<typeof runKept>>) => kept.received.methods.slice(1, -1);
@@ -239,11 +244,14 @@ describe('a session that is kept, by the client of the Agent Client Protocol,', 
     expect(lost.lines.at(-1)).toEqual({ type: 'error', message: 'Resource not found' });
   });
 
-  it.each([
-    ['a link', (path: string) => symlinkSync('/etc/passwd', path)],
-    ['a folder', (path: string) => mkdirSync(path)],
-    ['a large file', (path: string) => writeFileSync(path, 's'.repeat(1_001))],
-  ])('is not read if the agent left %s in its place', async (_what, plant) => {
+  const PLANTED = casesAtLevel<[string, (path: string) => void]>(
+    [['a link', (path) => symlinkSync('/etc/passwd', path)]],
+    [
+      ['a folder', (path) => mkdirSync(path)],
+      ['a large file', (path) => writeFileSync(path, 's'.repeat(1_001))],
+    ],
+  );
+  it.each(PLANTED)('is not read if the agent left %s in its place', async (_what, plant) => {
     const folder = tempDir('halo-acp-session');
     plant(join(folder, 'acp-session'));
     const lost = await runKept(LOADS, folder);
