@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { statfs } from 'node:fs/promises';
 import Docker from 'dockerode';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { discardSink } from '../../src/lib/streams.ts';
 import { openDockerEngine } from '../../src/sandbox/docker/engine.ts';
 import { measureVolume } from '../../src/sandbox/docker/disk/disk-meter.ts';
@@ -16,15 +16,16 @@ const limits = { cpus: 2, memoryBytes: 512 * MIB, pids: 64, diskBytes: 48 * MIB,
 
 const USER = 34_568;
 
-const volumes: string[] = [];
-afterEach(async () => {
-  for (const volume of volumes.splice(0)) await engine.removeVolume(volume);
+// Tests that run at the same time have volumes of their own.
+const volumes = new Set<string>();
+afterAll(async () => {
+  for (const volume of volumes) await engine.removeVolume(volume);
 });
 
 async function workspace(changes: Partial<SandboxSpec['limits']> = {}): Promise<SandboxSpec> {
   const source = `halo-test-disk-${randomBytes(4).toString('hex')}`;
   await engine.createVolume(source, labels, { user: USER });
-  volumes.push(source);
+  volumes.add(source);
   return {
     image: 'halo-sandbox',
     labels,
@@ -36,6 +37,8 @@ async function workspace(changes: Partial<SandboxSpec['limits']> = {}): Promise<
   };
 }
 
+const volumeOf = ({ mounts: [mount] }: SandboxSpec) => (mount?.kind === 'volume' ? mount.source : '');
+
 async function run(spec: SandboxSpec, script: string): Promise<SandboxExit> {
   const sandbox = await engine.start(spec);
   try {
@@ -46,7 +49,8 @@ async function run(spec: SandboxSpec, script: string): Promise<SandboxExit> {
   }
 }
 
-describe('hazard 17: the limit of a workspace', () => {
+// They wait for measurements.
+describe.concurrent('hazard 17: the limit of a workspace', () => {
   it('kills a sandbox that fills it', async () => {
     const exit = await run(await workspace(), 'dd if=/dev/zero of=big bs=1M count=100 2>/dev/null; sleep 40');
     expect(exit).toMatchObject({ ended: 'disk', exitCode: undefined });
@@ -55,13 +59,13 @@ describe('hazard 17: the limit of a workspace', () => {
   it('kills a sandbox that fills it with empty files', async () => {
     const script = `python3 -c "
 import os, time
-for i in range(20000): open(f'f{i}', 'x').close()
+for i in range(15000): open(f'f{i}', 'x').close()
 time.sleep(40)"`;
     expect(await run(await workspace(), script)).toMatchObject({ ended: 'disk' });
   });
 
   it('kills a sandbox that writes into a folder that cannot be listed', async () => {
-    const script = 'mkdir hidden; chmod 300 hidden; dd if=/dev/zero of=hidden/x bs=1M count=400 2>/dev/null; sleep 40';
+    const script = 'mkdir hidden; chmod 300 hidden; dd if=/dev/zero of=hidden/x bs=1M count=200 2>/dev/null; sleep 40';
     expect(await run(await workspace(), script)).toMatchObject({ ended: 'disk' });
   });
 
@@ -84,7 +88,7 @@ time.sleep(40)"`;
   it('is measured without access to the engine’s folders', async () => {
     const spec = await workspace({ diskBytes: 1024 ** 3 });
     await run(spec, 'dd if=/dev/zero of=a bs=1M count=10 2>/dev/null; mkdir d; touch d/b');
-    const usage = await measureVolume((each) => engine.start(each), spec, { volume: volumes[0] ?? '' });
+    const usage = await measureVolume((each) => engine.start(each), spec, { volume: volumeOf(spec) });
     expect(usage).toMatchObject({ complete: true });
     expect(usage.bytes).toBeGreaterThanOrEqual(10 * MIB);
     expect(usage.bytes).toBeLessThan(11 * MIB);
@@ -102,7 +106,8 @@ mkdir -p closed/in 'odd\n\xff'; touch closed/in/file; chmod 0 closed`;
 
   it('is removed with its contents', skipFor(belowFull()), async () => {
     const spec = await workspace({ diskBytes: 1024 ** 3 });
-    const name = volumes.pop() ?? '';
+    const name = volumeOf(spec);
+    volumes.delete(name);
     expect(await run(spec, DEEP)).toMatchObject({ exitCode: 0 });
     await engine.removeResource({ kind: 'volume', name });
     await expect(new Docker().getVolume(name).inspect()).rejects.toMatchObject({ statusCode: 404 });
@@ -113,8 +118,7 @@ mkdir -p closed/in 'odd\n\xff'; touch closed/in/file; chmod 0 closed`;
     skipFor(belowFull()),
     async () => {
       const spec = await workspace({ diskBytes: 1024 ** 3 });
-      await workspace();
-      const [lower = '', upper = ''] = volumes;
+      const [lower, upper] = [volumeOf(spec), volumeOf(await workspace())];
       const name = `${upper}-overlay`;
       await run(spec, 'mkdir lower');
       await engine.createOverlay({ name, upper, lower, user: USER }, labels);
@@ -131,12 +135,12 @@ mkdir -p closed/in 'odd\n\xff'; touch closed/in/file; chmod 0 closed`;
     const spec = await workspace({ diskBytes: 1024 ** 3 });
     const dig = "import os\nfor i in range(1001): os.mkdir('d'); os.chdir('d')";
     await run(spec, `python3 -c "${dig}"`);
-    const usage = await measureVolume((each) => engine.start(each), spec, { volume: volumes[0] ?? '' });
+    const usage = await measureVolume((each) => engine.start(each), spec, { volume: volumeOf(spec) });
     expect(usage).toMatchObject({ complete: true, tooDeep: true, entries: 1002 });
   });
 });
 
-describe('hazard 17: the free space of the engine’s disk', () => {
+describe.concurrent('hazard 17: the free space of the engine’s disk', () => {
   it('prevents the start of sandboxes if it is too low', async () => {
     const spec = await workspace({ freeDiskBytes: 2 ** 60 });
     await expect(engine.start(spec)).rejects.toMatchObject({
@@ -162,7 +166,7 @@ describe('hazard 17: the free space of the engine’s disk', () => {
   });
 });
 
-describe('processes', () => {
+describe.concurrent('processes', () => {
   it('are reported when the limit refuses them', async () => {
     // It ends a second later, without another process: the engine reports only what it has seen before the end.
     const wait =
