@@ -7,6 +7,8 @@ import { landedBy } from '../../support/faults/check-invariants.ts';
 
 const AGENT = `date +%N > "$(grep -oE 'Story [A-Z]' | head -n 1 | tr -d ' ')"; ${OK}`;
 
+const SETTINGS = scripted(AGENT, ['true'], ['retry.infrastructure.backoff="10ms"']);
+
 /** As a power cut could have left it, while halo did not yet wait for the disk. */
 function damageMirror(home: string): void {
   const [name = ''] = readdirSync(join(home, 'repos'));
@@ -22,7 +24,7 @@ it(
   'hazard 47: a run whose mirror is damaged between two stories continues, and later runs work',
   { timeout: 300_000 },
   async ({ halo, repository }) => {
-    const runId = await halo.submit(repository.root, [{ id: 'A' }, { id: 'B' }], scripted(AGENT));
+    const runId = await halo.submit(repository.root, [{ id: 'A' }, { id: 'B' }], SETTINGS);
     for await (const {
       event: { type },
     } of await halo.operations.followEvents({ runId, after: 0, follow: true })) {
@@ -35,7 +37,7 @@ it(
     damageMirror(halo.home);
     expect((await halo.operations.readDiff({ runId, story: 'B' })).toString()).toContain('StoryB');
     damageMirror(halo.home);
-    expect(await halo.run(repository.root, [{ id: 'A' }], scripted(AGENT))).toMatchObject({ stopReason: 'SUCCESS' });
+    expect(await halo.run(repository.root, [{ id: 'A' }], SETTINGS)).toMatchObject({ stopReason: 'SUCCESS' });
     expect(repository.git('fsck', '--strict', '--no-dangling', '--no-progress')).toBe('');
   },
 );

@@ -39,7 +39,7 @@ createInterface({ input: process.stdin }).on('line', (line) => {
 const SENT = ['Use euros.', 'Not dollars.'];
 const AGENT = `cat > A; ${HOLD}; date +%N >> A\n${OK}`;
 
-describe('hazard 81: two people send messages, and the worker is killed before they are delivered', () => {
+describe.concurrent('hazard 81: two people send messages, and the worker is killed before they are delivered', () => {
   it('has each once in the prompt of the next worker', async () => {
     const world = openWorld();
     try {
@@ -69,7 +69,7 @@ describe('hazard 81: two people send messages, and the worker is killed before t
   });
 });
 
-describe('hazard 82: a worker is killed after it has written a message to its agent', () => {
+describe.concurrent('hazard 82: a worker is killed after it has written a message to its agent', () => {
   it.each([
     ['before', 'hangs', []],
     ['after', 'confirms', ['live']],

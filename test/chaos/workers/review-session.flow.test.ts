@@ -8,7 +8,7 @@ import { PATIENCE } from '../../support/patience.ts';
 
 const AGENT = reviewedAgent('date +%N > A', `${HOLD}; ${reviewWith([])}`);
 
-describe('hazard 80: a worker that is killed while a change is reviewed', () => {
+describe.concurrent('hazard 80: a worker that is killed while a change is reviewed', () => {
   it('is replaced: the review is repeated without using up an attempt, and the story lands once', async () => {
     const world = openWorld();
     try {
@@ -31,7 +31,7 @@ describe('hazard 80: a worker that is killed while a change is reviewed', () => 
   });
 });
 
-describe('hazard 80: a reviewer whose sandbox is killed', () => {
+describe.concurrent('hazard 80: a reviewer whose sandbox is killed', () => {
   it('is replaced in the same way', async () => {
     const world = openWorld();
     try {

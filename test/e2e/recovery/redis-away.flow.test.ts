@@ -41,7 +41,8 @@ it(
     repository = newRepository();
     startServer();
     const redisUrl = `unix://${join(home, 'redis.sock')}`;
-    const host = hostOf(home, redisUrl);
+    // Journals and queue are compared as often.
+    const host = { ...hostOf(home, redisUrl), takeoverMs: 3_000 };
     worker = await vi.waitFor(() => startWorker({ host, concurrency: 1, log: pino({ level: 'silent' }) }), PATIENCE);
     operations = openLocal({ host });
     const [submitted] = (

@@ -3,7 +3,7 @@ import { releaseUntil } from '../halo/hold.ts';
 import type { HaloProcess } from '../halo/halo-process.ts';
 import type { TestRepository } from '../repository/repository.ts';
 import { checkInvariants } from './check-invariants.ts';
-import { killWorker, stopWorker, tidyUp, type World } from './world.ts';
+import { killWorker, stopWorker, untilTidy, type World } from './world.ts';
 
 /** Kills a worker and starts another one, which takes over its runs soon. */
 export async function replaceWorker(world: World, worker: HaloProcess): Promise<HaloProcess> {
@@ -22,7 +22,7 @@ export async function landHeldStory(
     () => [runId],
     () => expect(world.journal(runId).filter(({ type }) => type === 'run.ended')).toHaveLength(1),
   );
+  await untilTidy(world);
   await stopWorker(worker);
-  await tidyUp(world);
   await checkInvariants(world, [{ runId, repository, main: 'unchanged', landed: ['A'] }]);
 }

@@ -193,11 +193,16 @@ export async function killWorker(worker: HaloProcess): Promise<void> {
 export async function tidyUp(world: World, ...how: Parameters<World['startWorker']>): Promise<void> {
   const worker = world.startWorker(...how);
   await worker.says('running up to');
+  await untilTidy(world);
+  await stopWorker(worker);
+}
+
+/** Waits until a worker has no job and nothing to clean up. */
+export async function untilTidy(world: World): Promise<void> {
   await vi.waitFor(async () => expect(await activeJobs(world)).toEqual([]), { timeout: 120_000, interval: 300 });
   // What the engine is still busy with cannot be removed yet: the worker tries again with each of its rounds.
   const clean = async () => expect(await findLeftovers(world.home.dir, world.engines)).toEqual([]);
   await vi.waitFor(clean, { ...PATIENCE, interval: 500 }).catch(() => undefined);
-  await stopWorker(worker);
 }
 
 /** Ids of the jobs that Redis takes for being under way. */
