@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Failpoint, Fault } from '../../../src/core/failure/failpoint-names.ts';
@@ -10,7 +9,7 @@ import { FORGES, type ForgeName } from '../../../src/core/forge-name.ts';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { openMasker } from '../../../src/lib/secrets/masker.ts';
 import { openQueue } from '../../../src/queue/queue.ts';
-import { connectRedis, readHomeId } from '../../../src/queue/redis/connect-redis.ts';
+import { connectRedis } from '../../../src/queue/redis/connect-redis.ts';
 import { IssueReportFiles } from '../../../src/store/forge-files.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { IssueReporter } from '../../../src/features/issues/worker/issue-reporter.ts';
@@ -20,6 +19,7 @@ import { FAKE_PROJECT, openFakeForge, type FakeForge } from '../../support/forge
 import { buildSources, type Built } from '../../support/halo/build.ts';
 import { hostOf } from '../../support/halo/host.ts';
 import { attempted, COMMIT, created, passed } from '../../support/journal.ts';
+import { expireLeases } from '../../support/redis/expire-leases.ts';
 import { openRedisServer, type RedisServer } from '../../support/redis/redis-server.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { PATIENCE } from '../../support/patience.ts';
@@ -115,7 +115,7 @@ async function reportWithFault(
   const isKilled = fault === 'kill' || fault === 'hang';
   expect([child.exitCode, child.signalCode], stderr()).toEqual(isKilled ? [null, 'SIGKILL'] : [0, null]);
   if (!isKilled) expect(stderr()).toContain(`failpoint ${at}: ${fault}`);
-  await expireLease(home);
+  await expireLeases(home, redis.socket);
 }
 
 /** The next worker, which ends after one report. */
@@ -153,11 +153,4 @@ function startReport(home: string, forge: FakeForge, { at, fault }: { at: Failpo
   const chunks: Buffer[] = [];
   child.stderr.on('data', (chunk: Buffer) => chunks.push(chunk));
   return { child, stderr: () => Buffer.concat(chunks).toString(), ended: once(child, 'close') };
-}
-
-/** Other workers wait for the lease of a killed one to expire. */
-async function expireLease(home: string): Promise<void> {
-  const client = new Redis(redis.socket);
-  await client.del(`halo-${await readHomeId(home)}:lease:issue-reporter`);
-  client.disconnect();
 }

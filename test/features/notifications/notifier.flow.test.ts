@@ -15,6 +15,7 @@ import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
 import { created } from '../../support/journal.ts';
 import { freePort } from '../../support/network/free-port.ts';
 import { startReceiver, type Received } from '../../support/network/receiver.ts';
+import { expireLeases } from '../../support/redis/expire-leases.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { PATIENCE } from '../../support/patience.ts';
@@ -70,6 +71,7 @@ describe('incident notification: notifications', () => {
     );
     worker.process.kill('SIGKILL');
     await worker.ended;
+    await expireLeases(home.dir);
     await dead.close();
     const revived = await startReceiver(undefined, port);
     await retryEndpoint(home.dir, 'first', new Date());

@@ -11,6 +11,7 @@ import type { JournalEvent } from '../../../src/core/journal/events.ts';
 import { REVIEW_SETTINGS, reviewedAgent, reviewWith } from '../halo/reviewed.ts';
 import { OK, prdOf, scripted, type TestStory } from '../halo/halo.ts';
 import { openHome, type HaloHome, type HaloProcess } from '../halo/halo-process.ts';
+import { expireLeases } from '../redis/expire-leases.ts';
 import { findLeftovers } from './find-leftovers.ts';
 import { makeRepository, type TestRepository } from '../repository/repository.ts';
 import { hostOf } from '../halo/host.ts';
@@ -41,7 +42,7 @@ export interface World {
     env?: Record<string, string>,
     how?: { concurrency?: number; via?: string[]; engine?: string },
   ): HaloProcess;
-  /** What the time of a takeover changes after the last worker died: the locks of its jobs expire. */
+  /** What the time of a takeover changes after the last worker died: the locks of its jobs and its leases expire. */
   expireLocks(): Promise<void>;
   journal(runId: string): JournalEvent[];
   untilEnded(runId: string, timeout?: number): Promise<void>;
@@ -151,14 +152,16 @@ export function openWorld({
         via,
       });
     },
-    expireLocks: () =>
-      withQueue(home, redisSocket, async (queue, client) => {
+    async expireLocks() {
+      await expireLeases(home.dir, redisSocket);
+      await withQueue(home, redisSocket, async (queue, client) => {
         for (const { id = '' } of await queue.getActive()) {
           await client.del(queue.toKey(`${id}:lock`));
           await client.sadd(queue.toKey('stalled'), id);
         }
         await client.del(queue.toKey('stalled-check'));
-      }),
+      });
+    },
     journal,
     untilEnded: (runId, timeout = 250_000) =>
       vi.waitFor(
