@@ -13,7 +13,6 @@ vi.setConfig({ maxConcurrency: 4 });
  */
 const UNTIL_LANDED: Failpoint[] = ['story.started.after', 'agent.after', 'import.after', 'objects.after', 'ref.after'];
 const AFTERWARDS: Failpoint[] = [
-  'story.ended.before',
   'story.ended.after',
   'close.before',
   'write-back.written',

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync } from 'node:fs';
+import { readFileSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { storyKey } from '../../../src/core/run/story-key.ts';
@@ -76,6 +76,13 @@ afterEach(async () => {
   repository.remove();
 });
 
+/** As if it had been there for a minute: a queue waits until a new file stays as it is. */
+function addPrd(name: string, text: string): void {
+  repository.write(`prds/${name}`, text);
+  const before = Date.now() / 1_000 - 60;
+  utimesSync(join(repository.root, 'prds', name), before, before);
+}
+
 const halo = (...words: string[]) => callHalo(words, { cwd: repository.root, env: { HALO_HOME: home.dir } });
 
 it('the queue of swanson runs its own PRD with the settings of the page: three tests, red, locked and green', async () => {
@@ -83,8 +90,7 @@ it('the queue of swanson runs its own PRD with the settings of the page: three t
   repository.write('product-vision.md', 'For everyone on call.\n');
   repository.write('halo.toml', settingsOfPage());
   repository.commit('the settings of the page');
-  mkdirSync(join(repository.root, 'prds'));
-  repository.write('prds/001-FEAT-health.json', JSON.stringify(HEALTH));
+  addPrd('001-FEAT-health.json', JSON.stringify(HEALTH));
 
   const agent = ['-c', 'agent=command', '-c', `agents.command.run=${JSON.stringify(AGENT)}`];
   const queue = await halo('queue', 'prds', ...agent);
@@ -121,8 +127,8 @@ it('the queue of swanson runs its own PRD with the settings of the page: three t
 it('the results of a queue land although the PRDs that were moved to done/ are not committed yet', async () => {
   const prdOf = (id: string) =>
     JSON.stringify({ ...HEALTH, name: id, userStories: [{ ...HEALTH.userStories[0], id, title: id }] });
-  repository.write('prds/1.json', prdOf('US-001'));
-  repository.write('prds/2.json', prdOf('US-002'));
+  addPrd('1.json', prdOf('US-001'));
+  addPrd('2.json', prdOf('US-002'));
   repository.commit('the queue');
   const settings = scripted(`grep -o 'US-00[12]' | head -n 1 >> order.txt; ${OK}`, ['true']).flatMap((pair) => [
     '-c',

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
@@ -17,6 +17,8 @@ function openFolder(onTestFinished: (close: () => Promise<void>) => void) {
   const repository = makeRepository();
   const folder = join(repository.root, 'prds');
   mkdirSync(folder);
+  const write = (name: string, ids: string[]) =>
+    writeFileSync(join(folder, name), prdOf(ids.map((id) => ({ id }))).bytes);
   onTestFinished(async () => {
     await home.close();
     repository.remove();
@@ -27,7 +29,13 @@ function openFolder(onTestFinished: (close: () => Promise<void>) => void) {
     folder,
     halo: (words: string[]) => home.halo(words, { cwd: repository.root }),
     done: () => (existsSync(join(folder, 'done')) ? readdirSync(join(folder, 'done')).sort() : []),
-    add: (name: string, ...ids: string[]) => writeFileSync(join(folder, name), prdOf(ids.map((id) => ({ id }))).bytes),
+    /** Adds a PRD as if it had been there for a minute: a queue waits until a new file stays as it is. */
+    add: (name: string, ...ids: string[]) => {
+      write(name, ids);
+      const before = Date.now() / 1_000 - 60;
+      utimesSync(join(folder, name), before, before);
+    },
+    write,
   };
 }
 
@@ -45,7 +53,7 @@ it.concurrent(
   'a folder of PRDs is run by a worker in the order of names, also after kill -9, and is watched',
   { timeout: 400_000 },
   async ({ onTestFinished }) => {
-    const { home, repository, folder, add, done } = openFolder(onTestFinished);
+    const { home, repository, folder, add, write, done } = openFolder(onTestFinished);
     add('10-b.json', 'TEN');
     add('2-a.json', 'TWO');
     const settings = scripted(`grep -oE 'TWO|TEN|NEW' | head -n 1 >> order.txt; ${OK}`, ['true']).flatMap((pair) => [
@@ -60,7 +68,7 @@ it.concurrent(
     await killed.ended;
     const watching = home.start(['queue', 'prds', '--watch', ...settings], at);
     await vi.waitFor(() => expect(done()).toEqual(['10-b.json', '2-a.json']), WAIT);
-    add('1-new.json', 'NEW');
+    write('1-new.json', ['NEW']);
     await vi.waitFor(() => expect(done()).toEqual(['1-new.json', '10-b.json', '2-a.json']), WAIT);
     watching.process.kill('SIGINT');
     await watching.ended;
