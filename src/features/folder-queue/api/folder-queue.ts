@@ -37,7 +37,7 @@ export interface FolderQueueOptions {
   observe?: (view: RunView) => Promise<void>;
   /** Called when a run has ended with SUCCESS. */
   succeeded?: (state: RunState) => void;
-  /** Interval between two looks at the folder and at runs, and how long a file must not change. */
+  /** Interval between two looks at the folder, and how long a file must not change; it looks at runs more often. */
   pollMs?: number;
 }
 
@@ -45,6 +45,9 @@ export interface FolderResult {
   done: number;
   failed: number;
 }
+
+/** How often it looks at a run between two looks at the folder: the next run begins when it has ended. */
+const RUN_LOOKS = 4;
 
 /** Errors of a PRD: the queue notes them and continues. After all others, the next PRD would fail as well. */
 const OWN_ERRORS: readonly ErrorCode[] = ['PRD_INVALID', 'PRD_UNREADABLE', 'PROMPT_TOO_LARGE'];
@@ -251,7 +254,7 @@ export class FolderQueue {
       const view = await operations.getRun({ runId });
       if (view.state.status === 'ended') return view.state;
       await observe?.(view);
-      await sleep(this.#pollMs, signal);
+      await sleep(this.#pollMs / RUN_LOOKS, signal);
       if (signal.aborted) return undefined;
     }
   }
