@@ -96,7 +96,7 @@ async function onlyRun({ operations }: World, { root }: TestRepository): Promise
   return runs[0]!.runId;
 }
 
-const until = (isSo: () => boolean) => vi.waitFor(() => expect(isSo()).toBe(true), { timeout: 120_000, interval: 200 });
+const until = (isSo: () => boolean) => vi.waitFor(() => expect(isSo()).toBe(true), { timeout: 120_000, interval: 100 });
 
 /** Its story waits for a person. */
 const untilHeld = (world: World, runId: string) => until(() => world.journal(runId).at(-1)?.type === 'run.ended');

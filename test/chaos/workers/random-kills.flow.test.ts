@@ -7,9 +7,9 @@ import { openRandom } from '../../support/faults/random.ts';
 import { killWorker, openWorld, SETTINGS, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
 
 const SIZES = [
-  { runs: 12, repos: 4 },
-  { runs: 40, repos: 10 },
-  { runs: 200, repos: 20 },
+  { runs: 8, repos: 4, pauseMs: 1_000 },
+  { runs: 40, repos: 10, pauseMs: 3_000 },
+  { runs: 200, repos: 20, pauseMs: 3_000 },
 ];
 const size = SIZES[LEVEL >= ALL ? 2 : LEVEL >= FULL ? 1 : 0]!;
 const RUNS = Number(process.env.HALO_CHAOS_RUNS ?? size.runs);
@@ -28,7 +28,7 @@ it(
       const random = openRandom(SEED);
       let kills = 0;
       while (countOpen(world, runs) > 0) {
-        await sleep(3000 + random() * 5000);
+        await sleep(size.pauseMs * (1 + random() * 1.6));
         const victim = Math.floor(random() * WORKERS);
         await killWorker(workers[victim]!);
         kills += 1;

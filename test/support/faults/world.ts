@@ -169,7 +169,7 @@ export function openWorld({
           const last = journal(runId).findLast(({ type }) => type === 'run.ended');
           if (last === undefined) throw new Error(`run ${runId} has not ended`);
         },
-        { timeout, interval: 300 },
+        { timeout, interval: 100 },
       ),
     async close() {
       await operations.close();
@@ -202,10 +202,10 @@ export async function tidyUp(world: World, ...how: Parameters<World['startWorker
 
 /** Waits until a worker has no job and nothing to clean up. */
 export async function untilTidy(world: World): Promise<void> {
-  await vi.waitFor(async () => expect(await activeJobs(world)).toEqual([]), { timeout: 120_000, interval: 300 });
+  await vi.waitFor(async () => expect(await activeJobs(world)).toEqual([]), { timeout: 120_000, interval: 100 });
   // What the engine is still busy with cannot be removed yet: the worker tries again with each of its rounds.
   const clean = async () => expect(await findLeftovers(world.home.dir, world.engines)).toEqual([]);
-  await vi.waitFor(clean, { ...PATIENCE, interval: 500 }).catch(() => undefined);
+  await vi.waitFor(clean, { ...PATIENCE, interval: 150 }).catch(() => undefined);
 }
 
 /** Ids of the jobs that Redis takes for being under way. */
