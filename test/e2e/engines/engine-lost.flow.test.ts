@@ -11,6 +11,7 @@ import { startLightEngine, type LightEngine } from '../../support/light-engine/s
 import { PATIENCE } from '../../support/patience.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
+import { callHalo } from '../../support/terminal/call-halo.ts';
 
 interface TestEngine {
   light: LightEngine;
@@ -58,7 +59,7 @@ afterEach(async () => {
   await home.close();
 });
 
-const at = () => ({ cwd: repository.root, env: { HALO_TAKEOVER: '3s' } });
+const at = () => ({ cwd: repository.root, env: { HALO_HOME: home.dir, HALO_TAKEOVER: '3s' } });
 
 async function startWorker(engine: string) {
   const worker = home.start(['worker', '--engine', engine], at());
@@ -72,7 +73,7 @@ async function submit(): Promise<string> {
   writeFileSync(prd, prdOf([{ id: 'A' }]).bytes);
   const script = `${HOLD}; echo x >> story; ${OK}`;
   const settings = scripted(script, ['true'], ['retry.infrastructure.backoff="10ms"']);
-  const { stdout, stderr } = await home.halo(['submit', prd, ...settings.flatMap((each) => ['-c', each])], at());
+  const { stdout, stderr } = await callHalo(['submit', prd, ...settings.flatMap((each) => ['-c', each])], at());
   expect(stderr).not.toContain('error');
   return stdout.trim();
 }
