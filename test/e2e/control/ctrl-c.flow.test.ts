@@ -13,6 +13,7 @@ import { newRepository } from '../../support/repository/new-repository.ts';
 import { shellQuote } from '../../../src/lib/text.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { PATIENCE } from '../../support/patience.ts';
+import { callHalo } from '../../support/terminal/call-halo.ts';
 
 /** What a process that left holds is taken over soon. */
 const QUICK = { HALO_TAKEOVER: '3s' };
@@ -44,6 +45,7 @@ function runAtTerminal(script: string) {
   });
 }
 
+const inHome = () => ({ cwd: repository.root, env: { HALO_HOME: home.dir } });
 const newest = () => home.runIds().at(-1) ?? '';
 const journal = (): JournalEvent[] => readJournal(home.dir, newest());
 
@@ -103,7 +105,7 @@ describe('Ctrl-C before a run exists', () => {
     await submit.says('failpoint submit.ready');
     submit.process.kill('SIGINT');
     expect((await submit.ended).stderr).toContain('stopped; `halo ls` lists the runs that were submitted');
-    const { stdout } = await home.halo(['ls', '--json', '--status', 'queued'], { cwd: repository.root });
+    const { stdout } = await callHalo(['ls', '--json', '--status', 'queued'], inHome());
     expect(JSON.parse(stdout)).toEqual([]);
   });
 });
@@ -139,7 +141,7 @@ describe('Ctrl-C in halo run, while halo up serves the same home', () => {
     expect(types().filter((type) => type === 'story.started')).toHaveLength(1);
     expect(journal().find((event) => event.type === 'story.ended')).toMatchObject({ verdict: 'passed' });
     expect(journal().at(-1)).toMatchObject({ type: 'run.ended', stopReason: 'USER_ABORT' });
-    const second = await home.halo(['run', 'prd.json', ...options(WORK)], { cwd: repository.root });
+    const second = await callHalo(['run', 'prd.json', ...options(WORK)], inHome());
     expect(second).toMatchObject({ code: 0 });
     expect(repository.git('log', '--format=%s', `main..halo/${newest()}`).split('\n')).toEqual([
       'feat: [B] - Story B',

@@ -7,6 +7,7 @@ import { askingAgent, complete, startChatProvider, type ChatProvider } from '../
 import { newRepository } from '../../support/repository/new-repository.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { startAtTerminal } from '../../support/terminal/at-terminal.ts';
+import { callHalo } from '../../support/terminal/call-halo.ts';
 
 const CTRL_C = '\u0003';
 
@@ -41,11 +42,11 @@ it(
     const run = startAtTerminal(['run', 'prd.json', ...options], { cwd: repository.root, env });
     await run.shows('waiting for 4h 5');
     const [runId = ''] = home.runIds();
-    const status = await home.halo(['status', runId, '--json'], { cwd: repository.root, env });
+    const status = await callHalo(['status', runId, '--json'], { cwd: repository.root, env });
     const { state } = JSON.parse(status.stdout) as RunView;
     const { notBefore = '' } = state.stories[0]?.waiting ?? {};
     expect(Date.parse(notBefore) - Date.now()).toBeGreaterThan(4 * 3_600_000);
-    const page = (await home.halo(['status', runId], { cwd: repository.root, env })).stdout;
+    const page = (await callHalo(['status', runId], { cwd: repository.root, env })).stdout;
     expect(page).toMatch(/^state +waiting$/m);
     expect(page).toMatch(/for 4h 5\dm/);
 
@@ -56,7 +57,7 @@ it(
     expect(events.filter(({ type }) => type === 'story.started')).toHaveLength(1);
 
     isRefused = false;
-    const resumed = await home.halo(['run', '--resume', runId], { cwd: repository.root, env });
+    const resumed = await callHalo(['run', '--resume', runId], { cwd: repository.root, env });
     expect(resumed.code).toBe(0);
     await vi.waitFor(
       () => expect(repository.git('log', '--format=%s', `main..halo/${runId}`)).toContain('Story B'),

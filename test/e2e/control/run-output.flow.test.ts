@@ -9,6 +9,7 @@ import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 import { PATIENCE } from '../../support/patience.ts';
 import { casesAtLevel } from '../../support/suite/level.ts';
+import { callHalo } from '../../support/terminal/call-halo.ts';
 
 let home: HaloHome;
 let repository: TestRepository;
@@ -35,7 +36,7 @@ it('a gate that a signal stops is shown as interrupted, not as failed', async ()
   run.process.kill('SIGTERM');
   await run.ended;
   expect(journal().filter(({ type }) => type === 'gate.ended')).toMatchObject([{ interrupted: true }]);
-  const { stdout } = await home.halo(['logs', newest()], { cwd: repository.root });
+  const { stdout } = await callHalo(['logs', newest()], { cwd: repository.root, env: { HALO_HOME: home.dir } });
   expect(stdout).toMatch(/gate +interrupted /);
   expect(stdout).not.toContain('FAILED');
 });
@@ -46,11 +47,11 @@ describe('a reader that closes the output', () => {
 
   it.each(
     casesAtLevel<[command: string, words: string[]]>(
+      [['halo run', ['run', 'prd.json']]],
       [
-        ['halo run', ['run', 'prd.json']],
         ['halo queue', ['queue', '.']],
+        ['halo run --json', ['run', 'prd.json', '--json']],
       ],
-      [['halo run --json', ['run', 'prd.json', '--json']]],
     ),
   )('does not end the work of %s, and ends what only prints', async (_what, words) => {
     const ended = await home.halo([...words, ...options(WORK)], { cwd: repository.root, via });

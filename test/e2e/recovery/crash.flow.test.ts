@@ -8,6 +8,7 @@ import { HOLD, release } from '../../support/halo/hold.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 import { PATIENCE } from '../../support/patience.ts';
+import { callHalo } from '../../support/terminal/call-halo.ts';
 
 let home: HaloHome;
 let repository: TestRepository;
@@ -38,12 +39,12 @@ it(
     home = openHome();
     repository = newRepository();
     repository.write('prd.json', Buffer.from(prdOf([{ id: 'A' }, { id: 'B' }]).bytes).toString());
-    const at = { cwd: repository.root, env: { HALO_TAKEOVER: '3s' } };
+    const at = { cwd: repository.root, env: { HALO_HOME: home.dir, HALO_TAKEOVER: '3s' } };
     const first = home.start(['worker', '--concurrency', '2'], at);
     await first.says('running up to');
     const script = `story=$(grep -oE 'Story [A-Z]+' | head -n 1); echo x >> "$story"; ${HOLD}; ${OK}`;
     const settings = scripted(script, ['true'], ['run.parallel=2']).flatMap((setting) => ['-c', setting]);
-    const submitted = await home.halo(['submit', 'prd.json', ...settings], at);
+    const submitted = await callHalo(['submit', 'prd.json', ...settings], at);
     expect(submitted.stderr).not.toContain('error');
     const runId = submitted.stdout.trim();
     const journal = () => readFileSync(join(home.dir, 'runs', runId, 'journal.jsonl'), 'utf8');
@@ -56,11 +57,11 @@ it(
     await vi.waitFor(() => expect(journal().match(/"phase.started".*"agent"/g)).toHaveLength(4), PATIENCE);
     await release(runId);
     await vi.waitFor(() => expect(journal()).toContain('"run.ended"'), PATIENCE);
-    const status = await home.halo(['status', runId, '--json'], at);
+    const status = await callHalo(['status', runId, '--json'], at);
     expect(JSON.parse(status.stdout)).toMatchObject({
       state: { stopReason: 'SUCCESS', epoch: 4, stories: [{ attempts: 1 }, { attempts: 1 }] },
     });
-    const log = await home.halo(['logs', runId], at);
+    const log = await callHalo(['logs', runId], at);
     expect(log.stdout.match(/attempt 1 again, because its worker died, on /g)).toHaveLength(2);
     const landed = repository.git('log', '--format=%s', `main..halo/${runId}`).split('\n');
     expect(landed.sort()).toEqual(['feat: [A] - Story A', 'feat: [B] - Story B']);

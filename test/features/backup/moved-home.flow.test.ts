@@ -13,6 +13,7 @@ import type { TestRepository } from '../../support/repository/repository.ts';
 import { PATIENCE } from '../../support/patience.ts';
 import { addProbeResults } from '../../support/suite/probed-engine.ts';
 import { tempDir } from '../../support/temp-dir.ts';
+import { callHalo } from '../../support/terminal/call-halo.ts';
 
 let home: HaloHome;
 let repository: TestRepository;
@@ -22,13 +23,13 @@ beforeEach(() => {
   home = openHome();
   repository = newRepository();
   writeFileSync(join(home.dir, 'config.toml'), '[fleet]\nmax = 4\n');
-  at = { cwd: repository.root, env: { HALO_TAKEOVER: '3s' } };
+  at = { cwd: repository.root, env: { HALO_HOME: home.dir, HALO_TAKEOVER: '3s' } };
 });
 
 afterEach(() => home.close());
 
 async function halo(...words: string[]): Promise<string> {
-  const { code, stdout, stderr } = await home.halo(words, at);
+  const { code, stdout, stderr } = await callHalo(words, at);
   expect(code, `${words.join(' ')}: ${stderr}`).toBe(0);
   return stdout.trim();
 }
