@@ -214,17 +214,11 @@ describe('bin/halo in a checkout', () => {
 });
 
 describe('a new checkout', () => {
-  beforeEach(async () => {
+  test('describes this machine for the setup before any other build, and names the sources of halo in the stack trace of an error with HALO_DEBUG', async () => {
     await rm(join(checkout, 'src'), { recursive: true });
     for (const part of ['src', 'docker']) await cp(join(ROOT, part), join(checkout, part), { recursive: true });
-  });
-
-  test('describes this machine for the setup before any other build', async () => {
     const { stdout } = await execa('node', [join(checkout, 'scripts/machine-status.mjs')]);
     expect(stdout).toMatch(/^(ok|none|denied) \S+ (current|outdated|missing)$/);
-  });
-
-  test('names the sources of halo in the stack trace of an error with HALO_DEBUG', async () => {
     const { stderr } = await execa(join(checkout, 'bin/halo'), ['ls', '--no-such'], {
       reject: false,
       env: { HALO_DEBUG: '1' },
