@@ -15,7 +15,8 @@ export type TestService = keyof typeof SERVICE_IMAGES;
 const PACKAGES: Record<TestService, string[]> = {
   postgres: ['locales', 'libgssapi-krb5-2', 'libicu72', 'libldap-2.5-0', 'libpq5', 'libreadline8', 'libxslt1.1'],
   mariadb: ['mariadb-server-core', 'mariadb-client'],
-  redis: ['redis-tools'],
+  // Those of halo's own server image.
+  redis: ['ca-certificates', 'git', 'redis-server'],
 };
 
 /**
