@@ -1,8 +1,11 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Queue } from 'bullmq';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openLocal, type LocalOperations } from '../../src/api/local.ts';
+import { queueOf } from '../../src/queue/job.ts';
+import { connectRedis } from '../../src/queue/redis/connect-redis.ts';
 import { startWorker } from '../../src/worker/main.ts';
 import { hostOf } from '../support/halo/host.ts';
 import { OK, prdOf, scripted } from '../support/halo/halo.ts';
@@ -41,12 +44,32 @@ async function openOtherHome() {
   const before = newer.map(({ runId }) => journalOf(runId));
 
   const worker = await startWorker({ host: hostOf(home), concurrency: 2, log: pino({ level: 'silent' }) });
+  const endPauses = await skipPauses(home);
   for await (const {
     event: { type },
   } of await operations.followEvents({ runId: lost.runId, after: 0, follow: true }))
     if (type === 'run.ended') break;
+  await endPauses();
   await worker.close();
   return { operations, journalOf, lost, newer, before };
+}
+
+/** Lets the queue try failed jobs again without the pauses in between, until the returned function is called. */
+async function skipPauses(home: string) {
+  const link = await connectRedis({ home });
+  const queue = new Queue(queueOf({ lane: '' }), {
+    connection: link.client,
+    prefix: link.prefix,
+    skipVersionCheck: true,
+  });
+  let promoting = Promise.resolve();
+  const timer = setInterval(() => (promoting = promoting.then(() => queue.promoteJobs())), 50);
+  return async () => {
+    clearInterval(timer);
+    await promoting;
+    await queue.close();
+    await link.close();
+  };
 }
 
 let operations: LocalOperations;
