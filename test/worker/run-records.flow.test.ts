@@ -56,14 +56,16 @@ async function openOtherHome() {
 
 /** Lets the queue try failed jobs again without the pauses in between, until the returned function is called. */
 async function skipPauses(home: string) {
-  const link = await connectRedis({ home });
+  const link = await connectRedis(hostOf(home));
   const queue = new Queue(queueOf({ lane: '' }), {
     connection: link.client,
     prefix: link.prefix,
     skipVersionCheck: true,
   });
   let promoting = Promise.resolve();
-  const timer = setInterval(() => (promoting = promoting.then(() => queue.promoteJobs())), 50);
+  const timer = setInterval(() => {
+    promoting = promoting.then(() => queue.promoteJobs());
+  }, 50);
   return async () => {
     clearInterval(timer);
     await promoting;
