@@ -210,10 +210,11 @@ describe('the embedded server', () => {
     const waiting = waitUntilStopped(paths).then(() => (isOver = true));
     await link.client.ping();
     expect(isOver).toBe(false);
-    link.client.disconnect();
-    process.kill(serverPid());
+    // Another end of the server would be one after which its client starts it again.
+    const closing = link.close();
     await waiting;
     expect(isRunning()).toBe(false);
+    await closing;
   });
 
   test('has its socket elsewhere if the path of the home is too long', async () => {
