@@ -16,8 +16,9 @@ import { PATIENCE } from '../../support/patience.ts';
 import { enterPeriod, HOUR_MS } from '../../support/period.ts';
 
 /** An agent without output for this time is stopped, so half of it is the longest pause that it waits for. On a busy machine it takes seconds to its first request. */
-const IDLE = 'limits.idle="18s"';
-const PAUSE_S = 10;
+const IDLE = 'limits.idle="10m"';
+/** The same for a rate, whose next hour may begin in a minute. */
+const IDLE_OF_RATE = 'limits.idle="1m"';
 /** The same for a test that waits until a pause is over. */
 const SHORT_IDLE = 'limits.idle="11s"';
 const SHORT_PAUSE_S = 6;
@@ -36,7 +37,7 @@ afterAll(async () => {
 afterEach(() => model.close());
 
 /** The first requests are refused with a pause. */
-const provider = ({ refused = 1, pauseS = PAUSE_S } = {}) =>
+const provider = ({ refused = 1, pauseS = FIVE_HOURS_S } = {}) =>
   startChatProvider((res, count) => {
     if (count > refused) return complete(res);
     res.writeHead(429, { 'retry-after': String(pauseS) });
@@ -48,7 +49,7 @@ const typesOf = (events: readonly JournalEvent[], story: string) =>
 
 describe('a long pause of a model', () => {
   it('interrupts an attempt without using it up, frees the worker, and holds stories that would need the model', async () => {
-    model = await provider({ pauseS: FIVE_HOURS_S });
+    model = await provider();
     const settings = [...askingAgent(model.url, 1), IDLE, 'run.parallel=2'];
     const runId = await halo.submit(newRepository().root, [{ id: 'A' }, { id: 'B' }], settings);
     const waiting = await vi.waitFor(async () => {
@@ -150,8 +151,8 @@ describe('a rate per hour', () => {
 
   it('lets the next story wait for the next hour', async () => {
     model = await provider({ refused: 0 });
-    // Without IDLE, the attempt itself would wait for an hour that begins in a few minutes.
-    const settings = [...askingAgent(model.url, 2), IDLE, 'rate.m={rph=3}'];
+    // Without IDLE_OF_RATE, the attempt itself would wait for an hour that begins in a few minutes.
+    const settings = [...askingAgent(model.url, 2), IDLE_OF_RATE, 'rate.m={rph=3}'];
     const runId = await halo.submit(newRepository().root, [{ id: 'A' }, { id: 'B' }], settings);
     const waiting = await vi.waitFor(async () => {
       const { state } = await halo.operations.getRun({ runId });
