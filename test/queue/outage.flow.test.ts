@@ -175,7 +175,7 @@ describe.concurrent('hazard 9: Redis is full', () => {
     // Its lock is gone by then, which sends the worker to the next job, and that one it cannot take.
     await sleep(TAKEOVER_MS * 3);
     worker.finish();
-    await sleep(4000);
+    await sleep(2500);
     await link.client.config('SET', 'maxmemory', '0');
     expect(worker.faults.join()).toContain('is out of memory');
     // Once a second for its turns, and some for the queue; without a rest, ten thousands a second.

@@ -6,7 +6,7 @@ import { tailSink } from '../../src/lib/streams.ts';
 import { LOCAL_ENGINE } from '../../src/core/engine/engine-address.ts';
 import { openDockerEngine } from '../../src/sandbox/docker/engine.ts';
 import type { Sandbox, SandboxEngine } from '../../src/sandbox/sandbox.ts';
-import { belowLevel, FULL } from '../support/suite/level.ts';
+import { belowLevel, casesAtLevel, FULL } from '../support/suite/level.ts';
 import { openEngineProxy, type EngineProxy, type Misdeed } from '../support/docker/engine-proxy.ts';
 import { smallSandbox } from '../support/docker/sandbox-spec.ts';
 import { skipFor } from '../support/skip.ts';
@@ -79,7 +79,7 @@ describe('hazard 12: an engine', () => {
     expect([exit.exitCode, stdout]).toEqual([0, 'hello\n']);
   });
 
-  it.each(CALLS.flatMap((call) => [500, 503].map((status) => [call, status] as const)))(
+  it.each(CALLS.flatMap((call) => casesAtLevel([500], [503]).map((status) => [call, status] as const)))(
     'an engine that answers %s with %i causes an error of the engine, not of the command',
     async (call, status) => {
       spoil(call, { status });
@@ -241,7 +241,7 @@ describe('hazard 12: the features of an engine are queried again after an interr
     ['mounts', () => engine.canMount(dir)],
     ['sockets', async () => (await engine.canReach(join(dir, 'sockets'), undefined)).socket],
   ])('%s: a missing response is not an answer, and a refusal is one', async (_what, ask) => {
-    engine = connect(2_000);
+    engine = connect(500);
     spoil('/start', 'swallow');
     await expect(ask()).rejects.toMatchObject({ code: 'DOCKER_FAILED' });
     engine = connect();

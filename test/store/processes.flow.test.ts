@@ -7,6 +7,7 @@ import type { JournalEntry, JournalEvent } from '../../src/core/journal/events.t
 import { openStore, type Store } from '../../src/store/store.ts';
 import { buildSources, type Built } from '../support/halo/build.ts';
 import { COMMIT, created, passed } from '../support/journal.ts';
+import { casesAtLevel } from '../support/suite/level.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const ORIGIN = { haloVersion: '0.1.0', agent: { name: 'codex' }, args: [], config: {} };
@@ -52,7 +53,7 @@ test('processes that append to one run at the same time lose nothing and leave n
 test('a journal stays readable and without gaps when its writers are killed at any moment', async () => {
   const entry = created();
   await store.createRun(entry, ORIGIN);
-  for (let round = 0; round < 4; round++) {
+  for (const _round of casesAtLevel([1, 2], [3, 4])) {
     const child = writer(entry.runId, "for (let i = 0; ; i++) { await say(i); if (i === 3) console.log('go'); }");
     await once(child.stdout!, 'data');
     child.kill('SIGKILL');

@@ -14,6 +14,7 @@ import type { EngineInfo, SandboxEngine } from '../../../src/sandbox/sandbox.ts'
 import { openBreakerStore } from '../../../src/store/breaker-files.ts';
 import { SnapshotFiles } from '../../../src/store/snapshot-files.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
+import { casesAtLevel } from '../../support/suite/level.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { hostOf } from '../../support/halo/host.ts';
 
@@ -32,13 +33,18 @@ it('shows each guarantee of a sandbox and how disk usage is limited', async () =
   for (const name of ['capabilities', 'system calls', 'network', 'memory', 'processes', 'cpu', 'disk', 'channel']) {
     expect(names).toContain(`sandbox: ${name}`);
   }
+  const channel = found.find(({ name }) => name === 'sandbox: channel');
+  expect(channel).toMatchObject({ ok: 'ok', says: expect.stringMatching(/^socket/) as string });
 });
 
-it.each([
-  ['agent = "claude"', /Claude Code.* in halo-sandbox$/, 'ANTHROPIC_API_KEY is not set'],
-  ['agent = "gemini"', /Gemini CLI [\d.]+ in halo-sandbox$/, 'GEMINI_API_KEY is not set'],
-  ['agent = "opencode"', /opencode [\d.]+ in halo-sandbox$/, 'ANTHROPIC_API_KEY is not set'],
-])('checks agent and key of the repository in which it is called: %s', async (line, agent, key) => {
+const AGENTS = casesAtLevel<[line: string, agent: RegExp, key: string]>(
+  [['agent = "gemini"', /Gemini CLI [\d.]+ in halo-sandbox$/, 'GEMINI_API_KEY is not set']],
+  [
+    ['agent = "claude"', /Claude Code.* in halo-sandbox$/, 'ANTHROPIC_API_KEY is not set'],
+    ['agent = "opencode"', /opencode [\d.]+ in halo-sandbox$/, 'ANTHROPIC_API_KEY is not set'],
+  ],
+);
+it.each(AGENTS)('checks agent and key of the repository in which it is called: %s', async (line, agent, key) => {
   const { root } = newRepository({ 'halo.toml': `${line}\n` });
   const skipped = ['docker', 'image', 'sandbox', 'redis', 'snapshots', 'disk'];
   vi.stubEnv('ANTHROPIC_API_KEY', undefined).stubEnv('GEMINI_API_KEY', undefined).stubEnv('OPENAI_API_KEY', undefined);
@@ -123,14 +129,23 @@ it('fails when the engine ignores a limit', async () => {
   });
 });
 
-it('warns about outdated programs, and not about current ones', async () => {
-  const age = async (runc: string, version: string) =>
-    (await findings({ runc, version })).filter(({ says }) => says.includes('is old')).map(({ name }) => name);
-  expect(await age('1.1.5+ds1', '20.10.24')).toEqual(['runc', 'docker']);
-  expect(await age('1.3.2', '25.0.6')).toEqual(['runc']);
-  expect(await age('1.2.8', '28.1')).toEqual([]);
-  expect(await age('1.3.3', '28.1')).toEqual([]);
-});
+const AGES = casesAtLevel<[runc: string, docker: string, old: string[]]>(
+  [
+    ['1.1.5+ds1', '20.10.24', ['runc', 'docker']],
+    ['1.2.8', '28.1', []],
+  ],
+  [
+    ['1.3.2', '25.0.6', ['runc']],
+    ['1.3.3', '28.1', []],
+  ],
+);
+it.each(AGES)(
+  'warns about outdated programs, and not about current ones: runc %s, Docker %s',
+  async (runc, version, old) => {
+    const found = await findings({ runc, version });
+    expect(found.filter(({ says }) => says.includes('is old')).map(({ name }) => name)).toEqual(old);
+  },
+);
 
 it('warns about an engine with a low limit of open files, if the limit is visible', () => {
   const limits = (soft: string) =>
@@ -166,7 +181,6 @@ it('reports how sandboxes reach the gateway: over stdio if no socket can be moun
   const channelOf = async (more: Partial<SandboxEngine>) =>
     (await findings({}, more)).find(({ name }) => name === 'sandbox: channel');
   const [no, none] = [() => Promise.resolve(false), () => Promise.resolve({ socket: false, pipe: false })];
-  expect(await channelOf({})).toMatchObject({ ok: 'ok', says: expect.stringMatching(/^socket/) as string });
   expect(await channelOf({ canReach: none })).toMatchObject({
     ok: 'ok',
     says: expect.stringMatching(/^stdio/) as string,
