@@ -78,7 +78,7 @@ describe('a landed commit', () => {
     }
   });
 
-  it('is verified again by halo verify, as a run, and as a commit without its run', async () => {
+  it('is verified again by halo verify, as a run and as a commit', async () => {
     const byRun = await verified(state.runId.slice(0, 12));
     expect(byRun.map(({ story }) => story)).toEqual(['A', 'B']);
     expect(failures(byRun)).toEqual([]);
@@ -105,7 +105,7 @@ describe('a landed commit', () => {
     ]);
   });
 
-  it('is verified in the same way as a commit where its run is', skipFor(belowFull()), async () => {
+  it('is verified as a commit in the same way where its run is', skipFor(belowFull()), async () => {
     const [first] = await verified(state.runId);
     expect(await verified(`halo/${state.runId}~1`)).toEqual([first]);
   });
