@@ -1,39 +1,51 @@
 import { randomBytes } from 'node:crypto';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { JournalEntry } from '../../src/core/journal/events.ts';
 import { newRunId } from '../../src/lib/run-id.ts';
 import { registerWorker } from '../../src/store/process-registry.ts';
 import { startTakingWorker } from '../support/halo/taking-worker.ts';
 import { asked, created, succeeded } from '../support/journal.ts';
 import { hasChromium } from '../support/network/chromium.ts';
-import { useDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
-
+import { shareDashboard, useDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
 import { skipFor } from '../support/skip.ts';
 
 const ended = (runId: string) =>
   [created(runId), { type: 'run.ended', stopReason: 'USER_ABORT', detail: 'cancelled' }] as const;
 
+const idAt = (day: string) => newRunId(new Date(`${day}T10:00:00Z`), randomBytes);
+
 describe('the screen Now', skipFor(!hasChromium && 'chromium is missing'), () => {
-  const dashboard = useDashboard();
+  const dashboard = shareDashboard();
   let home: OpenedDashboard['home'];
   let page: OpenedDashboard['page'];
+  let show: OpenedDashboard['show'];
 
-  beforeEach(async () => {
-    ({ home, page } = dashboard);
-    await dashboard.signIn();
+  beforeEach(() => {
+    ({ home, page, show } = dashboard);
+  });
+
+  it('counts ended runs with a question among those that wait', async () => {
+    await home.addRun(succeeded('donerun1'));
+    await home.addRun([created('asking01', 1), { type: 'run.started' }, ...asked('US-001')]);
+    await show('', 'Now');
+    await page.getByText('asking01').waitFor();
+    await page.getByRole('link', { name: '1 waits for a person' }).click();
+    await page.getByText('donerun1').waitFor({ state: 'detached' });
+    expect(await page.locator('main .run-list > li').count()).toBe(1);
   });
 
   it('finds runs by their texts and by what they do, and shows more on request', async () => {
     for (let n = 10; n < 65; n++) await home.addRun([created(`queued${n}`, 1)]);
+    await show('', 'Now');
     await home.addRunningRun('running1', 1);
     const rows = page.locator('main .run-list > li');
-    await page.getByText('50 of 56 runs').waitFor();
+    await page.getByText('50 of 58 runs').waitFor();
     // The list may have read the run before its story started; it looks again within a second.
     await page.getByRole('link', { name: '1 running story' }).waitFor();
     expect(await rows.first().innerText()).toContain('running1');
     await page.getByRole('button', { name: 'Show more' }).click();
     await page.getByText('queued10').waitFor();
-    expect(await rows.count()).toBe(56);
+    expect(await rows.count()).toBe(58);
     await page.keyboard.press('/');
     await page.keyboard.type('shop queued42');
     await page.getByText('queued10').waitFor({ state: 'detached' });
@@ -44,27 +56,60 @@ describe('the screen Now', skipFor(!hasChromium && 'chromium is missing'), () =>
     await page.getByText('queued42').waitFor({ state: 'detached' });
     expect(await rows.count()).toBe(1);
     await page.getByRole('link', { name: '1 running story' }).click();
-    await page.getByText('50 of 56 runs').waitFor();
+    await page.getByText('50 of 58 runs').waitFor();
+  });
+
+  it('says once, on top, that no worker is running', async () => {
+    await show('', 'Now');
+    await page.getByText('No worker is running').first().waitFor();
+    await page.getByText('queued60').waitFor();
+    const text = await page.locator('main').innerText();
+    expect(text.match(/no worker is running/gi)).toHaveLength(1);
+    expect(text.indexOf('No worker is running')).toBeLessThan(text.indexOf('open runs'));
+  });
+});
+
+describe('the screen Now, of more runs than it follows', skipFor(!hasChromium && 'chromium is missing'), () => {
+  const dashboard = shareDashboard();
+  let home: OpenedDashboard['home'];
+  let page: OpenedDashboard['page'];
+  let show: OpenedDashboard['show'];
+
+  beforeEach(() => {
+    ({ home, page, show } = dashboard);
+  });
+
+  const [OPEN, APPROVED, SETTLED] = [idAt('2029-10-01'), idAt('2029-11-01'), idAt('2029-11-02')];
+  const [TITLED, OLDER, NEWER] = [idAt('2029-12-01'), idAt('2029-12-05'), idAt('2030-01-01')];
+
+  beforeAll(async () => {
+    ({ home } = dashboard);
+    await home.addRun([created(OPEN, 1)]);
+    home.setTime(new Date('2029-11-01T10:00:00Z'));
+    const [first, ...rest] = succeeded(APPROVED);
+    await home.addRun([{ ...first, prdPath: '/home/me/other.json', needsApproval: true } as JournalEntry, ...rest]);
+    await home.addRun([created(SETTLED, 1), { type: 'run.started' }, ...asked('US-001')]);
+    await home.append(SETTLED, { type: 'run.ended', stopReason: 'NEEDS_HUMAN', detail: 'asks' });
+    home.setTime(new Date('2029-12-01T10:00:00Z'));
+    const { prd, ...titled } = created(TITLED);
+    const titles = ['Sum', 'Rotate signing keys'];
+    const stories = prd.stories.map((story, index) => ({ ...story, title: titles[index] ?? story.title }));
+    await home.addRun([{ ...titled, prd: { ...prd, stories } }, ...succeeded(TITLED).slice(1)]);
+    await home.addRun(ended(OLDER));
+    home.setTime(new Date('2030-01-01T00:00:00Z'));
+    await home.addRun(succeeded(NEWER));
+    for (let n = 0; n < 100; n++) await home.addRun(ended(idAt('2030-01-01')));
+    await dashboard.page.reload();
   });
 
   it('finds runs of the server that are older than those that it follows, and the story that matches', async () => {
-    const [then, now] = [new Date('2029-12-01T10:00:00Z'), new Date('2030-01-01T00:00:00Z')];
-    home.setTime(then);
-    const old = created(newRunId(then, randomBytes));
-    const titled = old.prd.stories.map((story, index) => ({
-      ...story,
-      title: index === 1 ? 'Rotate signing keys' : 'Sum',
-    }));
-    await home.addRun([{ ...old, prd: { ...old.prd, stories: titled } }, ...succeeded(old.runId).slice(1)]);
-    home.setTime(now);
-    for (let n = 0; n < 100; n++) await home.addRun(ended(newRunId(now, randomBytes)));
-    await page.reload();
-    await page.getByText('50 of 101 runs').waitFor();
+    await show('', 'Now');
+    await page.getByText('50 of 106 runs').waitFor();
     await page.getByRole('button', { name: 'Show more' }).click();
-    await page.getByText('100 of 101 runs').waitFor();
+    await page.getByText('100 of 106 runs').waitFor();
     await page.getByRole('button', { name: 'Show more' }).click();
-    await page.getByText('101 of 101 runs').waitFor();
-    await page.getByText(old.runId).waitFor();
+    await page.getByText('106 of 106 runs').waitFor();
+    await page.getByText(TITLED).waitFor();
     await page.getByLabel('Find runs').fill('signing ROTATE');
     const row = page.locator('main .run-list > li');
     await page.getByText('1 of 1 run').waitFor();
@@ -82,71 +127,41 @@ describe('the screen Now', skipFor(!hasChromium && 'chromium is missing'), () =>
     await page.getByText('No run matches.').waitFor();
   });
 
+  it('finds all runs that wait for a person, also older ones with an approval, and no question that a newer run settled', async () => {
+    await show('', 'Now');
+    await page.getByText('50 of 106 runs').waitFor();
+    await page.getByLabel('State').selectOption('Waiting for a person');
+    await page.locator('main .run-list').getByText(APPROVED).waitFor();
+    await page.getByText('1 of 1 run').waitFor();
+    await page.getByLabel('State').selectOption('Waiting');
+    await page.locator('main .run-list').getByText(APPROVED).waitFor();
+  });
+
   it('still finds runs that it does not follow after an older open one has ended', async () => {
-    const idAt = (day: string) => newRunId(new Date(`2029-${day}T10:00:00Z`), randomBytes);
-    const [open, older, now] = [idAt('11-01'), idAt('12-01'), new Date('2030-01-01T00:00:00Z')];
-    await home.addRun([created(open, 1)]);
-    await home.addRun(ended(older));
-    for (let n = 0; n < 100; n++) await home.addRun(ended(newRunId(now, randomBytes)));
-    await page.reload();
-    await page.getByText('50 of 102 runs').waitFor();
-    await home.append(open, { type: 'run.ended', stopReason: 'USER_ABORT', detail: 'cancelled' });
+    await show('', 'Now');
+    await page.getByText('50 of 106 runs').waitFor();
+    await home.append(OPEN, { type: 'run.ended', stopReason: 'USER_ABORT', detail: 'cancelled' });
     await page.getByRole('link', { name: '0 open runs' }).waitFor();
     await page.getByRole('link', { name: 'Spend' }).click();
     await page.getByRole('link', { name: 'Now', exact: true }).click();
-    await page.getByText('50 of 102 runs').waitFor();
-    await page.getByLabel('Find runs').fill(older);
+    await page.getByText('50 of 106 runs').waitFor();
+    await page.getByLabel('Find runs').fill(OLDER);
     await page.getByText('1 of 1 run').waitFor();
     await page.getByRole('button', { name: 'Last 7 days' }).click();
     await page.waitForURL(/from=\d{4}-\d\d-\d\d$/);
     await page.getByLabel('From').fill('');
-    await page.getByLabel('Find runs').fill(open);
-    await page.locator('main .run-list').getByText(open).waitFor();
+    await page.getByLabel('Find runs').fill(OPEN);
+    await page.locator('main .run-list').getByText(OPEN).waitFor();
     await page.getByText('1 of 1 run').waitFor();
   });
+});
 
-  it('counts ended runs with a question among those that wait', async () => {
-    await home.addRun(succeeded('donerun1'));
-    await home.addRun([created('asking01', 1), { type: 'run.started' }, ...asked('US-001')]);
-    await page.getByText('asking01').waitFor();
-    await page.getByRole('link', { name: '1 waits for a person' }).click();
-    await page.getByText('donerun1').waitFor({ state: 'detached' });
-    expect(await page.locator('main .run-list > li').count()).toBe(1);
-  });
-
-  it('finds all runs that wait for a person, also older ones with an approval, and no question that a newer run settled', async () => {
-    const idAt = (day: string) => newRunId(new Date(`2029-${day}T10:00:00Z`), randomBytes);
-    const now = new Date('2030-01-01T00:00:00Z');
-    const [older, settled] = [idAt('11-01'), idAt('12-01')];
-    home.setTime(new Date('2029-11-01T10:00:00Z'));
-    const [first, ...rest] = succeeded(older);
-    await home.addRun([{ ...first, prdPath: '/home/me/other.json', needsApproval: true } as JournalEntry, ...rest]);
-    await home.addRun([created(settled, 1), { type: 'run.started' }, ...asked('US-001')]);
-    await home.append(settled, { type: 'run.ended', stopReason: 'NEEDS_HUMAN', detail: 'asks' });
-    home.setTime(now);
-    await home.addRun(succeeded(newRunId(now, randomBytes)));
-    for (let n = 0; n < 100; n++) await home.addRun(ended(newRunId(now, randomBytes)));
-    await page.reload();
-    await page.getByText('50 of 103 runs').waitFor();
-    await page.getByLabel('State').selectOption('Waiting for a person');
-    await page.locator('main .run-list').getByText(older).waitFor();
-    await page.getByText('1 of 1 run').waitFor();
-    await page.getByLabel('State').selectOption('Waiting');
-    await page.locator('main .run-list').getByText(older).waitFor();
-  });
-
-  it('says once, on top, that no worker is running', async () => {
-    for (const runId of ['queued01', 'queued02']) await home.addRun([created(runId, 1)]);
-    await page.getByText('queued02').waitFor();
-    await page.reload();
-    await page.getByText('No worker is running').first().waitFor();
-    await page.getByText('queued01').waitFor();
-    const text = await page.locator('main').innerText();
-    expect(text.match(/no worker is running/gi)).toHaveLength(1);
-    expect(text.indexOf('No worker is running')).toBeLessThan(text.indexOf('open runs'));
-  });
+describe('the screen Now, with a worker', skipFor(!hasChromium && 'chromium is missing'), () => {
+  const dashboard = useDashboard();
 
   it('drains and resumes a worker, and says that queued stories wait', async () => {
+    const { home, page } = dashboard;
+    await dashboard.signIn();
     const worker = await startTakingWorker(home.host.home);
     const own = await registerWorker(home.host.home, 'own');
     try {

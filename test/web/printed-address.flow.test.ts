@@ -1,18 +1,12 @@
 import { readFileSync } from 'node:fs';
-import type { Browser } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openHome, type HaloHome } from '../support/halo/halo-process.ts';
-import { hasChromium, startChromium } from '../support/network/chromium.ts';
+import { hasChromium, shareChromium } from '../support/network/chromium.ts';
 import { skipFor } from '../support/skip.ts';
 
 describe('the address of the dashboard', skipFor(!hasChromium && 'chromium is missing'), () => {
-  let browser: Browser;
   let home: HaloHome;
 
-  beforeAll(async () => {
-    browser = await startChromium();
-  });
-  afterAll(() => browser.close());
   beforeEach(() => {
     home = openHome();
   });
@@ -22,7 +16,7 @@ describe('the address of the dashboard', skipFor(!hasChromium && 'chromium is mi
     const server = home.start([command, '--listen', '127.0.0.1:0'], { cwd: home.dir });
     await server.says('/api-token\n');
     const said = (name: string) => new RegExp(`^${name} +(\\S+)$`, 'm').exec(server.stdout())?.[1] ?? '';
-    const page = await browser.newPage();
+    const page = await (await shareChromium()).newPage();
     await page.goto(said('dashboard'));
     await page.getByLabel('Token').fill(readFileSync(said('token'), 'utf8').trim());
     await page.getByRole('button', { name: 'Sign in with the token' }).click();

@@ -177,7 +177,7 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
       ['run/sample01', 'shop'],
       [STORY, 'US-003'],
       // Those with diffs are checked in the tests of the diff of an attempt.
-      ...casesAtLevel(['log', 'prompt', 'network'], ['agent', 'usage', 'cassette']).map((tab) => [
+      ...casesAtLevel(['log', 'network'], ['prompt', 'agent', 'usage', 'cassette']).map((tab) => [
         `${STORY}/attempt/2/${tab}`,
         'US-003',
       ]),
