@@ -6,7 +6,7 @@ import type { Role } from '../../src/core/access/access.ts';
 import { asked, created, failed } from '../support/journal.ts';
 import { checkScreen } from '../support/network/check-screen.ts';
 import { hasChromium } from '../support/network/chromium.ts';
-import { useDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { shareDashboard, useDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
 import { newRepository } from '../support/repository/new-repository.ts';
 import { skipFor } from '../support/skip.ts';
 import { PATIENCE } from '../support/patience.ts';
@@ -15,16 +15,14 @@ import { PATIENCE } from '../support/patience.ts';
 const TOPIC = 'my-secret-topic';
 
 describe('the dashboard', skipFor(!hasChromium && 'chromium is missing'), () => {
-  const dashboard = useDashboard();
+  const dashboard = shareDashboard();
   let home: OpenedDashboard['home'];
-  let served: OpenedDashboard['served'];
   let page: OpenedDashboard['page'];
-  let problems: string[];
   let signIn: OpenedDashboard['signIn'];
   let show: OpenedDashboard['show'];
 
   beforeEach(() => {
-    ({ home, served, page, problems, signIn, show } = dashboard);
+    ({ home, page, signIn, show } = dashboard);
   });
 
   /** Adds a user, and returns a token of theirs. */
@@ -41,7 +39,7 @@ describe('the dashboard', skipFor(!hasChromium && 'chromium is missing'), () => 
   }
 
   it('shows a run that starts, and each phase as it happens', async () => {
-    await signIn();
+    await show('', 'Now');
     await page.getByText('No runs yet.').waitFor();
     await home.addRunningRun('running1', 2);
     await page.getByRole('link', { name: /^US-001 Story number 1: gates/ }).waitFor();
@@ -51,9 +49,19 @@ describe('the dashboard', skipFor(!hasChromium && 'chromium is missing'), () => 
     await page.getByRole('link', { name: /US-001 land/ }).waitFor();
   });
 
+  it('answers a question', async () => {
+    await home.addRun([created('asking01', 1), { type: 'run.started' }, ...asked('US-001')]);
+    await show('inbox', 'Inbox');
+    await page.getByLabel('Answer to US-001').fill('Euro');
+    await page.getByRole('button', { name: 'Send the answer' }).click();
+    await page.getByText('Nothing waits for you.').waitFor();
+    const { state } = await home.operations.getRun({ runId: 'asking01' });
+    expect(state.stories[0]?.answered).toMatchObject([{ text: 'Euro' }]);
+  });
+
   it('approves a commit by a key, and counts what waits in the title', async () => {
     await home.addHeldRun('heldrun1');
-    await signIn();
+    await show('', 'Now');
     await vi.waitFor(async () => expect(await page.title()).toBe('(1) Now – halo'), PATIENCE);
     await page.keyboard.press('g');
     await page.keyboard.press('i');
@@ -69,22 +77,10 @@ describe('the dashboard', skipFor(!hasChromium && 'chromium is missing'), () => 
     expect(state.stories).toMatchObject([{ progress: 'passed' }]);
   });
 
-  it('answers a question', async () => {
-    await home.addRun([created('asking01', 1), { type: 'run.started' }, ...asked('US-001')]);
-    await signIn();
-    await show('inbox', 'Inbox');
-    await page.getByLabel('Answer to US-001').fill('Euro');
-    await page.getByRole('button', { name: 'Send the answer' }).click();
-    await page.getByText('Nothing waits for you.').waitFor();
-    const { state } = await home.operations.getRun({ runId: 'asking01' });
-    expect(state.stories[0]?.answered).toMatchObject([{ text: 'Euro' }]);
-  });
-
   it('submits a PRD, whose problems it shows with their lines while it is typed', async () => {
     const repository = newRepository({
       'halo.toml': 'agent = "command"\ngates = ["true"]\n[agents.command]\nrun = "true"\n',
     });
-    await signIn();
     await show('submit', 'Submit');
     const submit = page.getByRole('button', { name: 'Submit', exact: true });
     await page.getByLabel('Repository').fill(repository.root);
@@ -109,12 +105,54 @@ describe('the dashboard', skipFor(!hasChromium && 'chromium is missing'), () => 
     await link.click();
     await page.waitForURL(`**/#/run/${runId}`);
     // The browser reports the refused PRD as an error.
-    expect(problems.splice(0)).toEqual([expect.stringContaining('422')]);
+    expect(dashboard.problems.splice(0)).toEqual([expect.stringContaining('422')]);
   });
 
+  it('opens a run by the command palette', async () => {
+    await home.addRunningRun('running2', 1);
+    await show('', 'Now');
+    await page.getByRole('link', { name: 'shop' }).first().waitFor();
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: 'Go to' }).fill('number 1 in progress');
+    await page.getByRole('option', { name: 'US-001 Story number 1 in progress shop running2' }).waitFor();
+    await page.getByRole('combobox', { name: 'Go to' }).fill('running2');
+    await page.getByRole('option', { name: /^shop: Story number 1 .*running · \S+ ago · .* running2$/ }).waitFor();
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/#\/run\/running2/);
+    await page.getByRole('button', { name: 'Pause' }).waitFor();
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: 'Go to' }).fill('pause');
+    await page.getByRole('option', { name: 'Pause p' }).waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Resume' }).waitFor();
+  });
+
+  it('passes axe on each screen, which is as wide as its window', async () => {
+    await home.addHeldRun('heldrun2');
+    await home.addRun([created('failed01', 1), { type: 'run.started' }, ...failed('US-001')]);
+    await addUser('adam', 'admin');
+    addEndpoint();
+    const screens = [
+      ['', 'Now'],
+      ['inbox', 'Inbox'],
+      ['run/heldrun2', 'shop'],
+      ['run/heldrun2/diff/US-001', 'Review'],
+      ['spend', 'Spend'],
+      ['failures', 'Failures'],
+      ['submit', 'Submit'],
+      ['settings', 'Settings'],
+    ];
+    for (const [path = '', heading = ''] of screens) {
+      await show(path, heading);
+      await checkScreen(page, heading);
+    }
+  });
+
+  // The last one: it signs out.
   it('shows users and endpoints of notifications to an admin without their secrets, and signs out', async () => {
     const token = await addUser('ada', 'admin');
     addEndpoint();
+    await page.context().clearCookies();
     await signIn(token);
     await show('settings', 'Settings');
     // The secret part may contain underscores, too.
@@ -131,8 +169,13 @@ describe('the dashboard', skipFor(!hasChromium && 'chromium is missing'), () => 
     await page.locator('input:focus').waitFor();
     await page.getByRole('button', { name: 'Sign in with the token' }).waitFor();
   });
+});
+
+describe('the dashboard, without its server', skipFor(!hasChromium && 'chromium is missing'), () => {
+  const dashboard = useDashboard();
 
   it('says that the connection is interrupted, and loads again what failed: on request, and when it is back', async () => {
+    const { page, served, problems, show, signIn } = dashboard;
     await signIn();
     const cut = '**/v1/reports/**';
     await page.route(cut, (route) => route.abort());
@@ -150,47 +193,5 @@ describe('the dashboard', skipFor(!hasChromium && 'chromium is missing'), () => 
     await served.close();
     await page.getByText('The connection to the server is interrupted.').waitFor();
     problems.splice(0);
-  });
-
-  it('opens a run by the command palette', async () => {
-    await home.addRunningRun('running1', 1);
-    await signIn();
-    await page.getByRole('link', { name: 'shop' }).waitFor();
-    await page.keyboard.press('Control+k');
-    await page.getByRole('combobox', { name: 'Go to' }).fill('number 1 in progress');
-    await page.getByRole('option', { name: 'US-001 Story number 1 in progress shop running1' }).waitFor();
-    await page.getByRole('combobox', { name: 'Go to' }).fill('running1');
-    await page.getByRole('option', { name: /^shop: Story number 1 .*running · \S+ ago · .* running1$/ }).waitFor();
-    await page.keyboard.press('Enter');
-    await page.waitForURL(/#\/run\/running1/);
-    await page.getByRole('button', { name: 'Pause' }).waitFor();
-    await page.keyboard.press('Control+k');
-    await page.getByRole('combobox', { name: 'Go to' }).fill('pause');
-    await page.getByRole('option', { name: 'Pause p' }).waitFor();
-    await page.keyboard.press('Enter');
-    await page.getByRole('button', { name: 'Resume' }).waitFor();
-  });
-
-  it('passes axe on each screen, which is as wide as its window', async () => {
-    await home.addHeldRun('heldrun1');
-    await home.addRunningRun('running1', 2);
-    await home.addRun([created('failed01', 1), { type: 'run.started' }, ...failed('US-001')]);
-    await addUser('ada', 'admin');
-    addEndpoint();
-    await signIn();
-    const screens = [
-      ['', 'Now'],
-      ['inbox', 'Inbox'],
-      ['run/heldrun1', 'shop'],
-      ['run/heldrun1/diff/US-001', 'Review'],
-      ['spend', 'Spend'],
-      ['failures', 'Failures'],
-      ['submit', 'Submit'],
-      ['settings', 'Settings'],
-    ];
-    for (const [path = '', heading = ''] of screens) {
-      await show(path, heading);
-      await checkScreen(page, heading);
-    }
   });
 });

@@ -190,6 +190,10 @@ describe('the screen Now, with a worker', skipFor(!hasChromium && 'chromium is m
       await home.addRun([created('queued01', 1)]);
       await page.getByText('All workers are draining.').waitFor();
       worker.finish('abcdefgh01');
+      const busy = async () => (await home.operations.listWorkers()).workers.map((each) => each.busy ?? 0);
+      await expect.poll(busy).toEqual([0, 0]);
+      // Without this, the page asks for the workers again within ten seconds.
+      await page.reload();
       await table.getByText('drained', { exact: true }).waitFor();
       await table.getByRole('button', { name: 'Resume' }).click();
       await table.getByText('0 of 2 slots busy').waitFor();

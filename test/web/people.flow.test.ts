@@ -4,11 +4,11 @@ import { Users } from '../../src/api/access/users.ts';
 import type { Role } from '../../src/core/access/access.ts';
 import { asked, attempted, created } from '../support/journal.ts';
 import { collectProblems, hasChromium } from '../support/network/chromium.ts';
-import { useDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { shareDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
 import { skipFor } from '../support/skip.ts';
 
 describe('people at the dashboard', skipFor(!hasChromium && 'chromium is missing'), () => {
-  const dashboard = useDashboard();
+  const dashboard = shareDashboard();
   let home: OpenedDashboard['home'];
   let url: string;
   const pages: Page[] = [];
@@ -43,8 +43,10 @@ describe('people at the dashboard', skipFor(!hasChromium && 'chromium is missing
     return page;
   }
 
-  async function openTwo(): Promise<[Page, Page]> {
-    return [await openPage(await tokenOf('ada', 'operator')), await openPage(await tokenOf('bob', 'operator'))];
+  /** Two people of other names than those of the tests before. */
+  async function openTwo(names: [string, string]): Promise<[Page, Page]> {
+    const [one, two] = [await tokenOf(names[0], 'operator'), await tokenOf(names[1], 'operator')];
+    return [await openPage(one), await openPage(two)];
   }
 
   /** The problems of all pages so far. */
@@ -53,24 +55,14 @@ describe('people at the dashboard', skipFor(!hasChromium && 'chromium is missing
   it('are on the screen of a link after they have signed in', async () => {
     await home.addRun([created('linked01', 1), { type: 'run.started' }, ...attempted('US-001')]);
     const link = '#/run/linked01/story/US-001/attempt/1';
-    const page = await openPage(await tokenOf('ada', 'viewer'), link);
+    const page = await openPage(await tokenOf('vera', 'viewer'), link);
     await page.getByRole('heading', { name: 'US-001' }).waitFor();
     expect(page.url()).toBe(`${url}/${link}`);
   });
 
-  it('see what another one has approved, without a reload', async () => {
-    await home.addHeldRun('heldrun1');
-    const [ada, bob] = await openTwo();
-    for (const page of [ada, bob]) await page.goto(`${url}/#/inbox`);
-    await bob.getByRole('button', { name: 'Approve' }).waitFor();
-    await ada.getByRole('button', { name: 'Approve' }).click();
-    await bob.getByRole('button', { name: 'Land' }).waitFor();
-    expect(await bob.getByRole('button', { name: 'Approve' }).count()).toBe(0);
-  });
-
   it('are refused a second answer to a question, with the reason', async () => {
     await home.addRun([created('asking01', 1), { type: 'run.started' }, ...asked('US-001')]);
-    const [ada, bob] = await openTwo();
+    const [ada, bob] = await openTwo(['ada', 'bob']);
     for (const page of [ada, bob]) {
       await page.goto(`${url}/#/inbox`);
       await page.getByLabel('Answer to US-001').fill(page === ada ? 'Euro' : 'Dollar');
@@ -98,6 +90,16 @@ describe('people at the dashboard', skipFor(!hasChromium && 'chromium is missing
     expect(takeProblems()).toEqual([expect.stringContaining('409')]);
   });
 
+  it('see what another one has approved, without a reload', async () => {
+    await home.addHeldRun('heldrun1');
+    const [ada, bob] = await openTwo(['ada2', 'bob2']);
+    for (const page of [ada, bob]) await page.goto(`${url}/#/inbox`);
+    await bob.getByRole('button', { name: 'Approve' }).waitFor();
+    await ada.getByRole('button', { name: 'Approve' }).click();
+    await bob.getByRole('button', { name: 'Land' }).waitFor();
+    expect(await bob.getByRole('button', { name: 'Approve' }).count()).toBe(0);
+  });
+
   it('see only the runs of their repositories, also those that start later', async () => {
     const start = (runId: string, source: string) =>
       home.addRun([
@@ -107,7 +109,7 @@ describe('people at the dashboard', skipFor(!hasChromium && 'chromium is missing
       ]);
     await start('shoprun1', '/src/shop');
     await start('bankrun1', '/src/bank');
-    const page = await openPage(await tokenOf('ada', 'operator', ['/src/shop']));
+    const page = await openPage(await tokenOf('olga', 'operator', ['/src/shop']));
     await page.getByText('shoprun1').waitFor();
     await start('bankrun2', '/src/bank');
     await start('shoprun2', '/src/shop');

@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { asked, created, failed } from '../../support/journal.ts';
+import { untilSettled } from '../../support/network/check-screen.ts';
 import { hasChromium } from '../../support/network/chromium.ts';
-import { useDashboard, type OpenedDashboard } from '../../support/network/dashboard.ts';
+import { shareDashboard, type OpenedDashboard } from '../../support/network/dashboard.ts';
 import { skipFor } from '../../support/skip.ts';
 
 const XSS = [
@@ -19,16 +20,14 @@ describe(
   'incident dashboard-texts: everything that the dashboard shows was written by an attacker',
   skipFor(!hasChromium && 'chromium is missing'),
   () => {
-    const dashboard = useDashboard();
+    const dashboard = shareDashboard();
     let home: OpenedDashboard['home'];
     let served: OpenedDashboard['served'];
     let page: OpenedDashboard['page'];
-    let problems: string[];
-    let signIn: OpenedDashboard['signIn'];
     let show: OpenedDashboard['show'];
 
     beforeEach(() => {
-      ({ home, served, page, problems, signIn, show } = dashboard);
+      ({ home, served, page, show } = dashboard);
     });
 
     it('texts of agents and repositories create no element and run no script', async () => {
@@ -46,26 +45,28 @@ describe(
       const next = created('hostile2', [XSS]);
       const broken = failed(XSS).map((entry) => (entry.type === 'story.ended' ? { ...entry, summary: XSS } : entry));
       await home.addRun([{ ...next, prd, repo }, { type: 'run.started' }, ...broken]);
-      await signIn();
-      for (const path of [
-        '',
-        'inbox',
-        'run/hostile1',
-        'run/hostile2',
-        'spend',
-        'failures',
-        'submit',
-        'settings',
-        'run/hostile1/diff',
-      ]) {
+      const screens: [path: string, text: RegExp][] = [
+        ['', /<img src=x/],
+        ['inbox', /<img src=x/],
+        ['run/hostile1', /<img src=x/],
+        ['run/hostile2', /<img src=x/],
+        ['spend', /^Spend/],
+        ['failures', /<img src=x/],
+        ['submit', /^Submit/],
+        ['settings', /^Settings/],
+        ['run/hostile1/diff', /<img src=x/],
+      ];
+      for (const [path, text] of screens) {
         await page.goto(`${served.url}/#/${path}`);
-        await page.waitForTimeout(700);
+        await page.locator('main').getByText(text).first().waitFor();
+        await untilSettled(page);
         expect(await page.locator(DRAWN).count()).toBe(0);
         expect(await page.evaluate('window.pwned')).toBeUndefined();
       }
       await show('run/hostile1', '<img');
       expect(await page.getByRole('log').textContent()).toContain('<img src=x');
       // The repository of these runs does not exist, so the diff is refused.
+      const { problems } = dashboard;
       problems.splice(0, Infinity, ...problems.filter((text) => !text.startsWith('Failed to load resource')));
     });
 
@@ -88,7 +89,6 @@ describe(
           { type: 'criteria.claimed', ...ref, reported: true, criteria: [claim] },
         ],
       });
-      await signIn();
       await show('run/hostile3/diff/US-001', 'Review US-001');
       await page.getByText('const now = ').waitFor();
       for (const view of ['Split', 'Unified']) {
@@ -136,7 +136,6 @@ describe(
       const key = (await home.operations.getRun({ runId: 'hostile4' })).state.stories[0]!.key;
       for (const name of ['gates/1.log', 'prompt.md', 'diff.patch', 'cassette.jsonl'])
         home.writeArtifact('hostile4', `${key}/1/${name}`, `diff --git a/${XSS} b/${XSS}\n+++ b/${XSS}\n${log}\n`);
-      await signIn();
       const story = `run/hostile4/story/${encodeURIComponent(XSS)}`;
       const tabs = ['log', 'agent', 'prompt', 'diff', 'network', 'usage', 'cassette'].map((tab) => `/attempt/1/${tab}`);
       for (const path of ['run/hostile4', ...['', ...tabs, '/compare/1/1'].map((part) => `${story}${part}`)]) {
@@ -146,7 +145,7 @@ describe(
           .getByText('<img')
           .or(page.getByRole('heading', { name: 'shop' }))
           .waitFor();
-        await page.waitForTimeout(500);
+        await untilSettled(page);
         expect(await page.locator('main img, main script, main svg svg, main [onload], iframe').count()).toBe(0);
         expect(await page.locator('a[href^="javascript:"]').count()).toBe(0);
         expect(await page.evaluate('window.pwned')).toBeUndefined();

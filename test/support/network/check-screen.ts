@@ -32,6 +32,11 @@ const settled = (ms: number) => `new Promise((resolve) => {
   observer.observe(document.body, { subtree: true, childList: true });
 })`;
 
+/** Resolves when nothing in the page changes anymore. */
+export async function untilSettled(page: Page): Promise<void> {
+  await page.evaluate(settled(100));
+}
+
 /**
  * Expects that the page is not wider than its window, and passes axe, in windows of several widths. `prepare` is called in
  * each window. HALO_TEST_SCREENSHOTS names a folder for its pictures.
@@ -44,7 +49,7 @@ export async function checkScreen(
   for (const window of WINDOWS) {
     await page.setViewportSize({ width: window.width, height: 900 });
     await prepare(window.width);
-    await page.evaluate(settled(100));
+    await untilSettled(page);
     await checkWindow(page, name, window);
   }
 }
@@ -57,8 +62,8 @@ async function checkWindow(page: Page, name: string, { width, colorSchemes }: (t
     await page.emulateMedia({ colorScheme });
     if (folder !== undefined)
       await page.screenshot({ path: `${folder}/${name}-${width}-${colorScheme}.png`, fullPage: true });
-    await page.evaluate(`globalThis.axe ?? (() => { ${AXE} })()`);
-    const options = index === 0 ? {} : { runOnly: COLOR_RULES };
+    if (!(await page.evaluate<boolean>('"axe" in globalThis'))) await page.evaluate(AXE);
+    const options = { resultTypes: ['violations'], ...(index > 0 && { runOnly: COLOR_RULES }) };
     const found = await page.evaluate<string[]>(
       `axe.run(${JSON.stringify(options)}).then(({ violations }) => violations.map(({ id, nodes }) => id + " " + nodes.map(({ html }) => html).join(" ").slice(0, 400)))`,
     );

@@ -1,8 +1,10 @@
 import { resolve } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { shellQuote } from '../../../src/lib/text.ts';
 import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
+import { casesAtLevel } from '../../support/suite/level.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 import { skipFor } from '../../support/skip.ts';
 import { PATIENCE } from '../../support/patience.ts';
 import { hasTmux, Tmux } from '../../support/terminal/tmux.ts';
@@ -21,19 +23,23 @@ describe('halo top in a terminal', skipFor(!hasTmux && 'tmux is missing'), () =>
     expect(tmux.run('display-message', '-t', 'halo', '-p', '#{alternate_on} #{cursor_flag}').trim()).toBe('0 1');
   };
 
-  beforeEach(async () => {
+  beforeAll(async () => {
     halo = await openHalo();
     repository = makeRepository();
-    tmux = new Tmux({ HALO_HOME: halo.home, TERM: 'screen-256color' });
-    await tmux.shows('ready$');
   });
-  afterEach(async () => {
-    tmux.close();
+  afterAll(async () => {
     await halo.close();
     repository.remove();
   });
+  afterEach(() => tmux.close());
+
+  async function open(home: string): Promise<void> {
+    tmux = new Tmux({ HALO_HOME: home, TERM: 'screen-256color' });
+    await tmux.shows('ready$');
+  }
 
   it('opens with halo alone, follows a run, and leaves the terminal as it was', async () => {
+    await open(halo.home);
     const agent = `echo begins; while [ $SECONDS -lt 120 ]; do sleep 1; echo works; done; echo x >> a.txt; ${OK}`;
     const stories = [{ id: 'US-001', title: 'Add the 購物車 \u202e cart' }, { id: 'US-002' }];
     const runId = await halo.submit(
@@ -84,6 +90,7 @@ describe('halo top in a terminal', skipFor(!hasTmux && 'tmux is missing'), () =>
   });
 
   it('lists open circuit breakers, and closes them', async () => {
+    await open(halo.home);
     const settings = scripted('exit 9', ['true'], ['retry.attempts=3', 'breaker.no_change=1']);
     const { runId, stopReason } = await halo.run(repository.root, [{ id: 'US-001' }], settings);
     expect(stopReason).toBe('CIRCUIT_OPEN');
@@ -104,6 +111,7 @@ describe('halo top in a terminal', skipFor(!hasTmux && 'tmux is missing'), () =>
   });
 
   it('restores the terminal after a crash, and leaves the error on it', async () => {
+    await open(tempDir('halo-home'));
     const crash = "data:text/javascript,process.on('SIGUSR2', () => { throw new Error('boom'); })";
     tmux.type(`${shellQuote(process.execPath)} --import ${shellQuote(crash)} ${shellQuote(BIN)} top`);
     await tmux.shows('No runs yet.', 'q quit');
@@ -116,10 +124,9 @@ describe('halo top in a terminal', skipFor(!hasTmux && 'tmux is missing'), () =>
   });
 
   it('restores the terminal after signals, and ends when the terminal is closed', async () => {
-    for (const [signal, code] of [
-      ['TERM', 143],
-      ['HUP', 129],
-    ] as const) {
+    await open(tempDir('halo-home'));
+    const signals = casesAtLevel<[signal: string, code: number]>([['TERM', 143]], [['HUP', 129]]);
+    for (const [signal, code] of signals) {
       start();
       await tmux.shows('No runs yet.', 'q quit');
       process.kill(tmux.child(), `SIG${signal}`);
