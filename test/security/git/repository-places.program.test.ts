@@ -6,6 +6,7 @@ import { resolveSubmission } from '../../../src/api/submit/resolve-submission.ts
 import type { SubmitContext } from '../../../src/api/submit/submit-context.ts';
 import { findPlaces } from '../../../src/git/repository/repository-places.ts';
 import { inspectRunRepo, requireRunGitDir } from '../../../src/worker/repository/host-repository.ts';
+import { BORROWED } from './borrowed-repositories.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
@@ -47,6 +48,19 @@ describe('incident borrowed-repository: where the files of a repository are', ()
     expect(await findPlaces(tree)).toEqual({ gitDir: join(root, '.git'), repositories: [root] });
     writeFileSync(join(root, '.git/objects/info/alternates'), `${other}/.git/objects\n`);
     expect((await findPlaces(tree))?.repositories).toEqual([root, other].sort());
+  });
+
+  it.each(Object.entries(BORROWED))('one with %s is also the one that lends the files', async (_, borrow) => {
+    const folder = realpathSync(tempDir('halo-borrowed'));
+    const other = newRepository(FILES);
+    borrow(join(folder, 'x'), other);
+    const asked: string[] = [];
+    const allowed = (place: string) => {
+      asked.push(place);
+      if (!place.startsWith(folder)) throw new Error(`may not use ${place}`);
+    };
+    await expect(submit(join(folder, 'x'), allowed)).rejects.toThrow(`may not use ${realpathSync(other.root)}`);
+    expect(asked[0]).toBe(join(folder, 'x'));
   });
 
   it('one that is replaced between the check and the first read is refused', async () => {

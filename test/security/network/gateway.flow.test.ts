@@ -4,9 +4,12 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { secretEncodings } from '../../../src/lib/secrets/encodings.ts';
+import type { RunState } from '../../../src/core/run/state.ts';
 import { openHalo, type TestHalo } from '../../support/halo/halo.ts';
 import { startModelServer, type ModelServer } from '../../support/model/model-server.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
+import { skipFor } from '../../support/skip.ts';
+import { belowFull, casesAtLevel } from '../../support/suite/level.ts';
 import { PATIENCE } from '../../support/patience.ts';
 
 /** Attacks by an agent on its only way out, each by a whole run: the program in the sandbox does what `plan` says. */
@@ -46,8 +49,17 @@ interface Attack {
   settings?: string[];
 }
 
-/** What the agent got to see, step by step. */
-async function attack(plan: Step[], upstream: string, { api = 'openai', files = {}, settings = [] }: Attack = {}) {
+interface Attacked {
+  state: RunState;
+  /** What the agent got to see, step by step. */
+  answers: string[];
+}
+
+async function attack(
+  plan: Step[],
+  upstream: string,
+  { api = 'openai', files = {}, settings = [] }: Attack = {},
+): Promise<Attacked> {
   const repository = newRepository({ 'attacker.mjs': ATTACKER, 'plan.json': JSON.stringify(plan), ...files });
   const state = await halo.run(
     repository.root,
@@ -108,50 +120,57 @@ function leaks(dir = halo.home): string[] {
     });
 }
 
+/** Two runs at one provider: the first one looks at all it can read, the second one has the token of the first. */
+let mine: Attacked;
+let stolen: Attacked;
+let provider: ModelServer;
+beforeAll(async () => {
+  provider = await startModelServer({ turns: Array.from({ length: 50 }, () => ({ say: 'hello' })) });
+  const recorded = { settings: ['model.mode=record'] };
+  mine = await attack([{ list: '/run/halo' }, { look: true }, ask()], provider.url, recorded);
+  const token = /halo-[\w-]{32}/.exec(mine.answers[1] ?? '')?.[0] ?? '';
+  expect(token).not.toBe('');
+  const plan = [{ list: '/run/halo' }, { ...ask(), token }, { ...ask(), token: '' }, ask()];
+  stolen = await attack(plan, provider.url);
+});
+afterAll(() => provider.close());
+
 describe('attack 1, incident environ: the provider’s key', () => {
   it('is in no process, file or variable of the sandbox, and in no stored file', async () => {
-    const server = await model();
-    const { answers } = await attack([ask(), { look: true }], server.url, { settings: ['model.mode=record'] });
-    expect(server.requests[0]?.headers.authorization).toBe(`Bearer ${CANARY}`);
-    for (const answer of answers) expectNoCanary(answer);
+    expect(provider.requests[0]?.headers.authorization).toBe(`Bearer ${CANARY}`);
+    for (const answer of [...mine.answers, ...stolen.answers]) expectNoCanary(answer);
     await vi.waitFor(() => expect(leaks()).toEqual([]), PATIENCE);
   });
 });
 
 describe('attack 2: the gateway of another run', () => {
   it('is not reachable: a sandbox has one socket in a folder that it cannot list, and that is removed after the attempt', async () => {
-    const server = await model();
-    const plan: Step[] = [{ list: '/run/halo' }, ask()];
-    const both = await Promise.all([attack(plan, server.url), attack(plan, server.url)]);
-    for (const { answers } of both) {
-      expect(answers[0]).toBe('EACCES');
-      expect(statusOf(answers[1] ?? '')).toBe(200);
-    }
+    expect([mine.answers[0], stolen.answers[0]]).toEqual(['EACCES', 'EACCES']);
     const sockets = join(halo.home, 'sockets');
     await expect.poll(() => (existsSync(sockets) ? readdirSync(sockets) : [])).toEqual([]);
   });
 });
 
 describe('attack 2: the token of another run', () => {
-  it('is useless: each attempt has its own, which only its own gateway accepts', async () => {
-    const server = await model();
-    const mine = await attack([{ look: true }, ask()], server.url);
-    const token = /halo-[\w-]{32}/.exec(mine.answers[0] ?? '')?.[0] ?? '';
-    expect(token).not.toBe('');
-    const stolen = await attack([{ ...ask(), token }, { ...ask(), token: '' }, ask()], server.url);
-    expect([...mine.answers.slice(1), ...stolen.answers].map(statusOf)).toEqual([200, 401, 401, 200]);
-    expect(server.requests).toHaveLength(2);
+  it('is useless: each attempt has its own, which only its own gateway accepts', () => {
+    expect([...mine.answers.slice(2), ...stolen.answers.slice(1)].map(statusOf)).toEqual([200, 401, 401, 200]);
+    expect(provider.requests).toHaveLength(2);
   });
 });
 
 describe('attack 3, incident repository-settings: a repository that sends the key elsewhere', () => {
-  it.each([
-    ['the address', (url: string) => `[model]\nbase_url = "${url}"`],
+  type Row = [what: string, toml: (url: string) => string];
+  // The keys are also in the table of test/config/repository-file.test.ts.
+  const lean: Row[] = [
+    ['the address', (url) => `[model]\nbase_url = "${url}"`],
+    ['a command on the worker', () => '[model]\nkey_command = "touch /tmp/halo-was-here"'],
+  ];
+  const rest: Row[] = [
     ['another variable of the worker', () => '[model]\nkey_env = "HOME"'],
     ['a file of the worker', () => '[model]\nkey_file = "/etc/passwd"'],
-    ['a command on the worker', () => '[model]\nkey_command = "touch /tmp/halo-was-here"'],
-    ['the address, in a profile', (url: string) => `[profiles.p.model]\nbase_url = "${url}"`],
-  ])('is refused if it names %s in its configuration', async (_what, toml) => {
+    ['the address, in a profile', (url) => `[profiles.p.model]\nbase_url = "${url}"`],
+  ];
+  it.each(casesAtLevel(lean, rest))('is refused if it names %s in its configuration', async (_what, toml) => {
     const evil = await model();
     const repository = newRepository({ 'halo.toml': `gates = ["true"]\n${toml(evil.url)}\n` });
     const request = { prd: PRD, repos: [repository.root], profile: undefined, allowDirty: false };
@@ -253,6 +272,7 @@ beforeAll(async () => {
   const more = [{ path: '/v1/responses', body: TWICE }, ask({ store: true })];
   const exfiltration = [...EXFILTRATION.map((body) => ask(body)), ...more];
   openai = await attackAll({ keys, exfiltration, ambiguous: AMBIGUOUS }, 'openai');
+  if (belowFull() !== false) return;
   const headers = ['x-api-key: sk-of-the-attacker', 'anthropic-beta: files-api-2025-04-14'];
   const foreign = [
     { ...askAnthropic({}), path: '/v1/messages?beta=true', headers },
@@ -269,7 +289,7 @@ describe('attack 4, incident files-api: a key of the attacker', () => {
     expect(JSON.stringify(openai.requests)).not.toContain('sk-of-the-attacker');
   });
 
-  it('is dropped in requests to Anthropic as well', () => {
+  it('is dropped in requests to Anthropic as well', skipFor(belowFull()), () => {
     expect(anthropic.answers.keys.map(statusOf)).toEqual([200, 404, 404]);
     expect(anthropic.requests.map(({ headers: sent }) => sent['x-api-key'])).toEqual([CANARY]);
     expect(JSON.stringify(anthropic.requests)).not.toMatch(/of-the-attacker|files-api/);
@@ -284,7 +304,7 @@ describe('attack 5: a provider that is used for exfiltration', () => {
     expect(received).toEqual([expect.anything(), { model: 'm', input: [], store: false }]);
   });
 
-  it('receives none of these through Anthropic’s API either', () => {
+  it('receives none of these through Anthropic’s API either', skipFor(belowFull()), () => {
     expect(anthropic.answers.exfiltration.map(statusOf)).toEqual(ANTHROPIC_EXFILTRATION.map(() => 400));
     // Only the one of the attack with keys.
     expect(anthropic.requests).toHaveLength(1);

@@ -7,6 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
+import { skipFor } from '../../support/skip.ts';
+import { belowFull } from '../../support/suite/level.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 const TOKEN = 'canary-of-a-registry-20019385';
@@ -17,7 +19,9 @@ let server: Server;
 let host: string;
 /** Authorization headers by path, and what was asked without the token. */
 const refused: string[] = [];
-const elsewhere: (string | undefined)[] = [];
+const elsewhere: { path: string; sent: string | undefined }[] = [];
+/** Packages whose versions were asked for with the token. */
+const described: string[] = [];
 
 /** The archive of a package that returns `widget`. */
 function packWidget(name: string): Buffer {
@@ -34,7 +38,7 @@ beforeAll(async () => {
   server = createServer((req, res) => {
     const path = decodeURIComponent(req.url ?? '');
     if (!path.startsWith('/npm/')) {
-      elsewhere.push(req.headers.authorization);
+      elsewhere.push({ path, sent: req.headers.authorization });
       if (path === '/group/left/-/left-1.0.0.tgz') return void res.end(left);
       return void res.end('{}');
     }
@@ -44,6 +48,7 @@ beforeAll(async () => {
     }
     if (path.endsWith('.tgz')) return void res.end(archive);
     if (path === '/npm/@acme/moved') return void res.writeHead(302, { location: `http://${host}/stolen` }).end();
+    described.push(path);
     const dist = { tarball: `http://${host}/npm/@acme/widget/-/widget-1.0.0.tgz` };
     const versions = { '1.0.0': { name: '@acme/widget', version: '1.0.0', main: 'index.js', dist } };
     res.setHeader('content-type', 'application/json');
@@ -69,11 +74,22 @@ function configure(more = ''): void {
   writeFileSync(join(home.dir, 'config.toml'), `${scopes}${credentials}${more}`);
 }
 
-/** Sends paths to the gateway as they are written. */
+/** Sends paths to the gateway as they are written; those of packages are below that of the registry. */
 const GET = `
-const { hostname, port } = new URL(process.env.npm_config_registry);
-for (const path of require('./paths.json')) require('node:http').get({ hostname, port, path }, (res) => res.resume());
+const { hostname, port, pathname } = new URL(process.env.npm_config_registry);
+for (const each of require('./paths.json')) {
+  const path = each.startsWith('@') ? pathname + each : each;
+  require('node:http').get({ hostname, port, path }, (res) => res.resume());
+}
 `;
+
+/** What must not get the token; only the first one is sent to the registry, which redirects it. */
+const ELSEWHERE = () => [
+  '@acme%2fmoved',
+  `/~npm/${host}/stolen/a/-/a-1.0.0.tgz`,
+  `/~npm/${host}/npm/../stolen/-/a-1.0.0.tgz`,
+  `/~npm/${host}/npm/%2e%2e/stolen/-/a-1.0.0.tgz`,
+];
 
 const LOCK = () =>
   JSON.stringify({
@@ -94,7 +110,7 @@ async function run(files: Record<string, string>, setup: string[], env: Record<s
   const settings = scripted(
     `env; echo x > x; ${OK}`,
     [gate],
-    [`setup=${JSON.stringify(setup)}`, 'network.registries=["npm"]'],
+    [`setup=${JSON.stringify(setup)}`, 'network.registries=["npm"]', 'snapshot.inputs=["package-lock.json"]'],
   );
   const options = settings.flatMap((setting) => ['-c', setting]);
   const ended = await home.halo(['run', file, ...options], { cwd: repository.root, env });
@@ -104,39 +120,32 @@ async function run(files: Record<string, string>, setup: string[], env: Record<s
 describe('incident registry-token: the token of a private registry', () => {
   it('installs its packages, also those that a lockfile names by URL, and is in no container, file or output', async () => {
     configure(`[network.upstreams]\nnpm = "http://${host}/group"\n`);
-    const look = `${'cat /proc/self/environ; npm config ls -l; cat ~/.npmrc /run/halo/* 2> /dev/null'}; true`;
+    const look = 'cat /proc/self/environ ~/.npmrc /run/halo/* 2> /dev/null; true';
     const gate = `node -e 'process.exit(require("@acme/widget")() === require("left")() ? 0 : 1)'`;
     const files = {
       'package.json': '{"name": "shop", "private": true, "dependencies": {"@acme/widget": "1.0.0", "left": "1.0.0"}}',
       'package-lock.json': LOCK(),
+      'get.cjs': GET,
+      'paths.json': JSON.stringify(['@acme%2fwidget', ...ELSEWHERE()]),
     };
-    const setup = ['npm ci', 'npm view @acme/widget version', look];
+    const setup = ['npm ci', look, 'node get.cjs'];
     const ended = await run(files, setup, WITH_TOKEN, gate);
     expect(ended.stderr + ended.stdout).toContain('1 of 1 stories passed');
     expect(refused).toEqual([]);
+    expect(described).toContain('/npm/@acme/widget');
     const texts = [['output', ended.stdout + ended.stderr] as const, ...filesOf(home.dir)];
     for (const spelling of [TOKEN, Buffer.from(TOKEN).toString('base64').slice(0, -2)])
       expect(texts.filter(([, text]) => text.includes(spelling)).map(([name]) => name)).toEqual([]);
   });
 
-  it('is not sent to another path, to where a registry redirects, or to what a sandbox asks for', async () => {
-    configure();
-    elsewhere.length = 0;
-    const paths = [
-      '/@acme%2fmoved',
-      `/~npm/${host}/stolen/a/-/a-1.0.0.tgz`,
-      `/~npm/${host}/npm/../stolen/-/a-1.0.0.tgz`,
-      `/~npm/${host}/npm/%2e%2e/stolen/-/a-1.0.0.tgz`,
-    ];
-    const files = { 'get.cjs': GET, 'paths.json': JSON.stringify(paths) };
-    const setup = ['node get.cjs'];
-    const ended = await run(files, setup, WITH_TOKEN);
-    expect(ended.stdout).toContain('1 of 1 stories passed');
-    expect(elsewhere.length).toBeGreaterThan(0);
-    expect(elsewhere.filter((sent) => sent !== undefined)).toEqual([]);
+  it('is not sent to another path, to where a registry redirects, or to what a sandbox asks for', () => {
+    expect(elsewhere.map(({ path }) => path)).toEqual(
+      expect.arrayContaining(['/stolen', '/group/left/-/left-1.0.0.tgz']),
+    );
+    expect(elsewhere.filter(({ sent }) => sent !== undefined)).toEqual([]);
   });
 
-  it('cannot be redirected by the file of a repository', async () => {
+  it('cannot be redirected by the file of a repository', skipFor(belowFull()), async () => {
     configure();
     const evil = `[network.scopes]\n"@acme" = "http://evil.example"\n[network.credentials."evil.example"]\ntoken_env = "REGISTRY_TOKEN"\n`;
     const ended = await run({ 'halo.toml': evil }, ['true'], WITH_TOKEN);

@@ -1,5 +1,4 @@
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -12,7 +11,10 @@ import { created } from '../../support/journal.ts';
 import { connectHttp } from '../../support/mcp-client.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
+import { casesAtLevel } from '../../support/suite/level.ts';
 import { tempDir } from '../../support/temp-dir.ts';
+
+import { BORROWED } from '../git/borrowed-repositories.ts';
 
 /** Users of a server against its other users, and strangers against their tokens, on a real `halo serve`. */
 
@@ -44,11 +46,53 @@ beforeAll(async () => {
     const entry = created(id);
     await home.addRun([{ ...entry, user: 'ada', repo: { ...entry.repo, source: repository.root } }]);
   }
+  former = { ...(await revokeStream()), ...(await moveStream()), ...(await revokeWaiting()) };
 });
 afterAll(async () => {
   await processes.close();
   await home.remove();
 });
+
+/** How the open requests of users end who lose their token or repository before the first test. */
+let former: { revoked: Promise<unknown>; moved: Promise<unknown>; waiting: Promise<{ text: string; ms: number }> };
+
+/** Opens a stream of a new user. Returns the user, and how the stream ends. */
+async function openStream() {
+  const user = await addUser('viewer');
+  const events = await user.operations.followEvents({ runId: OWN, after: 0, follow: true });
+  expect((await events.next()).done).toBe(false);
+  const end = (async () => {
+    for await (const event of events) void event;
+  })();
+  return { user, end: end.then(() => 'ended', (error: unknown) => error) }; // prettier-ignore
+}
+
+async function revokeStream() {
+  const { user, end } = await openStream();
+  await owner.revokeToken({ id: user.id });
+  return { revoked: end };
+}
+
+async function moveStream() {
+  const { user, end } = await openStream();
+  await owner.changeUser({ name: user.name, repositories: [shop.root] });
+  return { moved: end };
+}
+
+async function revokeWaiting() {
+  const { token, id } = await addUser('viewer');
+  const mcp = await connectHttp(url, token);
+  const runId = '0sbq4dddddddddd';
+  const entry = created(runId);
+  await home.addRun([{ ...entry, repo: { ...entry.repo, source: site.root } }]);
+  const began = performance.now();
+  const wait = mcp.call('halo_wait', { runId, seconds: 50 });
+  const waiting = wait.then(String, String).then((text) => ({ text, ms: performance.now() - began }));
+  // The request has arrived before the token is revoked.
+  await owner.listRuns();
+  await owner.revokeToken({ id });
+  return { waiting };
+}
 
 const REPLANNED = { prd: created(OWN).prd, prdPath: '-', changed: [] };
 
@@ -72,58 +116,10 @@ async function addGuardedRun(user: string, later: JournalEntry[] = []): Promise<
   return runId;
 }
 
-const git = (dir: string, ...args: string[]) => execFileSync('git', ['-C', dir, ...args], { stdio: 'pipe' }).toString();
-
-/** Ways to make a repository at `repo` from the files of another one. */
-const BORROWED: Record<string, (repo: string, other: TestRepository) => void> = {
-  'a .git file': (repo, { root }) => {
-    mkdirSync(repo);
-    writeFileSync(join(repo, '.git'), `gitdir: ${root}/.git\n`);
-  },
-  'a .git link': (repo, { root }) => {
-    mkdirSync(repo);
-    symlinkSync(join(root, '.git'), join(repo, '.git'));
-  },
-  commondir: (repo, { root }) => {
-    mkdirSync(join(repo, '.git'), { recursive: true });
-    writeFileSync(join(repo, '.git', 'commondir'), `${root}/.git\n`);
-    writeFileSync(join(repo, '.git', 'HEAD'), 'ref: refs/heads/main\n');
-  },
-  'a linked worktree': (repo, other) => void other.git('worktree', 'add', '-q', '--detach', repo),
-  alternates: (repo, other) => {
-    git('/', 'init', '-q', '-b', 'main', repo);
-    writeFileSync(join(repo, '.git/objects/info/alternates'), `# of a friend\n${other.root}/.git/objects\n`);
-    writeFileSync(join(repo, '.git/refs/heads/main'), `${other.git('rev-parse', 'HEAD')}\n`);
-  },
-  'alternates in quotes, of alternates': (repo, other) => {
-    git('/', 'init', '-q', '-b', 'main', repo);
-    const between = `${repo}-objects`;
-    mkdirSync(join(between, 'info'), { recursive: true });
-    writeFileSync(join(between, 'info/alternates'), `"${other.root.replace('/', '\\057')}/.git/objects"\n`);
-    writeFileSync(join(repo, '.git/objects/info/alternates'), '../../../x-objects\n');
-    writeFileSync(join(repo, '.git/refs/heads/main'), `${other.git('rev-parse', 'HEAD')}\n`);
-  },
-  'a link to objects': (repo, other) => {
-    git('/', 'init', '-q', '-b', 'main', repo);
-    rmSync(join(repo, '.git/objects'), { recursive: true });
-    symlinkSync(join(other.root, '.git/objects'), join(repo, '.git/objects'));
-    writeFileSync(join(repo, '.git/refs/heads/main'), `${other.git('rev-parse', 'HEAD')}\n`);
-  },
-  'a link to the branches that halo writes': (repo, other) => {
-    git('/', 'init', '-q', '-b', 'main', repo);
-    git(repo, '-c', 'user.name=a', '-c', 'user.email=a@b', 'commit', '-q', '--allow-empty', '-m', 'x');
-    symlinkSync(join(other.root, '.git/refs/heads'), join(repo, '.git/refs/heads/halo'));
-  },
-  'a bare repository whose objects are a link': (repo, other) => {
-    git('/', 'init', '-q', '--bare', '-b', 'main', repo);
-    rmSync(join(repo, 'objects'), { recursive: true });
-    symlinkSync(join(other.root, '.git/objects'), join(repo, 'objects'));
-    writeFileSync(join(repo, 'refs/heads/main'), `${other.git('rev-parse', 'HEAD')}\n`);
-  },
-};
-
 describe('incident borrowed-repository: a repository of a user has files of another one', () => {
-  it.each(Object.entries(BORROWED))('%s does not lead to it', async (_, borrow) => {
+  // All of them are also in test/security/git/repository-places.program.test.ts.
+  const rows = Object.entries(BORROWED);
+  it.each(casesAtLevel(rows.slice(0, 1), rows.slice(1)))('%s does not lead to it', async (_, borrow) => {
     const folder = tempDir('halo-borrowed');
     const repo = join(folder, 'x');
     borrow(repo, shop);
@@ -243,49 +239,6 @@ describe('incident user-access: a user of a server reaches for what belongs to o
   });
 });
 
-/** The server looks every five seconds whether the token of a stream is still valid. */
-describe.concurrent('incident user-token: open streams of former users', () => {
-  it('an open stream ends when its token is revoked', async ({ expect }) => {
-    const { operations, id } = await addUser('viewer');
-    const stop = new AbortController();
-    const events = await operations.followEvents({ runId: OWN, after: 0, follow: true }, stop.signal);
-    expect((await events.next()).done).toBe(false);
-    const end = (async () => {
-      for await (const event of events) void event;
-    })();
-    await owner.revokeToken({ id });
-    await expect(end).rejects.toMatchObject({ code: 'API_REFUSED' });
-  });
-
-  it('an open stream ends when its user may no longer use the repository', async ({ expect }) => {
-    const { name, operations } = await addUser('viewer');
-    const events = await operations.followEvents({ runId: OWN, after: 0, follow: true });
-    expect((await events.next()).done).toBe(false);
-    const end = (async () => {
-      for await (const event of events) void event;
-    })();
-    await owner.changeUser({ name, repositories: [shop.root] });
-    await expect(end).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
-  });
-
-  it('an open request of an MCP client ends when its token is revoked', async ({ expect }) => {
-    const { token, id } = await addUser('viewer');
-    const mcp = await connectHttp(url, token);
-    const runId = '0tbq4dddddddddd';
-    const entry = created(runId);
-    await home.addRun([{ ...entry, repo: { ...entry.repo, source: site.root } }]);
-    const began = performance.now();
-    const wait = mcp.call('halo_wait', { runId, seconds: 50 });
-    const ended = wait.then(String, String);
-    // The request has arrived before the token is revoked.
-    await owner.listRuns();
-    await owner.revokeToken({ id });
-    expect(await ended).toContain('Error');
-    expect(await ended).not.toContain('API token');
-    expect(performance.now() - began).toBeLessThan(40_000);
-  });
-});
-
 describe('incident user-token: strangers and former users with a token', () => {
   it('the password in a URL that a user may not use is in no answer and no file', async () => {
     const { operations, name } = await addUser('submitter', [site.root]);
@@ -370,5 +323,23 @@ describe('incident user-token: strangers and former users with a token', () => {
         .listRuns()
         .then(({ runs }) => runs),
     ).rejects.toMatchObject({ code: 'API_REFUSED' });
+  });
+});
+
+/** The server looks every five seconds whether the token of a stream is still valid: until here, it had the time of the other tests. */
+describe('incident user-token: open streams of former users', () => {
+  it('an open stream ends when its token is revoked', async () => {
+    expect(await former.revoked).toMatchObject({ code: 'API_REFUSED' });
+  });
+
+  it('an open stream ends when its user may no longer use the repository', async () => {
+    expect(await former.moved).toMatchObject({ code: 'RUN_NOT_FOUND' });
+  });
+
+  it('an open request of an MCP client ends when its token is revoked', async () => {
+    const { text, ms } = await former.waiting;
+    expect(text).toContain('Error');
+    expect(text).not.toContain('API token');
+    expect(ms).toBeLessThan(40_000);
   });
 });

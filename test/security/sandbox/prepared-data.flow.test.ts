@@ -1,5 +1,7 @@
 import { describe, expect } from 'vitest';
 import { ask, keyValueService } from '../../features/services/key-value-service.ts';
+import type { StopReason } from '../../../src/core/failure/stop-reason.ts';
+import { casesAtLevel } from '../../support/suite/level.ts';
 import { test } from '../../support/fixtures.ts';
 import { OK, scripted } from '../../support/halo/halo.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
@@ -21,10 +23,13 @@ describe('incident prepared-data: the data with which a service begins', () => {
     expect((await run('true')).stopReason).toBe('SUCCESS');
   });
 
-  test.for([
-    ['does not land', 'false', 'GATE_FAILED'],
-    ['lands, which a person may still reject,', 'true', 'SUCCESS'],
-  ] as const)('of a story that %s serves no other run', async ([, gate, stopReason], { halo }) => {
+  type Row = readonly [name: string, gate: string, stopReason: StopReason];
+  test.for(
+    casesAtLevel<Row>(
+      [['lands, which a person may still reject,', 'true', 'SUCCESS']],
+      [['does not land', 'false', 'GATE_FAILED']],
+    ),
+  )('of a story that %s serves no other run', async ([, gate, stopReason], { halo }) => {
     const { root } = newRepository(FILES);
     const run = (agent: string, verdict: string) =>
       halo.run(

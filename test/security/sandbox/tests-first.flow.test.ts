@@ -107,7 +107,7 @@ describe('incident tests-skipped: locked tests that do not run', () => {
     expectNotLanded(attack, run),
   );
 
-  it('do not let a story land that adds a configuration which skips them', async ({ run }) => {
+  it('do not let a story land that adds a configuration which skips them', skipFor(belowFull()), async ({ run }) => {
     const repository = newRepository({ 'run.sh': 'node --test --test-reporter=tap "$@"' });
     const state = await run(
       repository,
