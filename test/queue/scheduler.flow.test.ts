@@ -257,8 +257,8 @@ test.each<[string, FleetLimits, Partial<JobRank>]>([
   limits = most;
   const seen = watch();
   await Promise.all(Array.from({ length: 3 }, () => seen.start({ concurrency: 2, until: 3 })));
-  await Promise.all(runIds('aaaa', 24).map((runId) => enqueue(runId, standing)));
-  await expect.poll(seen.done).toBe(24);
+  await Promise.all(runIds('aaaa', 12).map((runId) => enqueue(runId, standing)));
+  await expect.poll(seen.done).toBe(12);
   expect(seen.most()).toBe(3);
 });
 

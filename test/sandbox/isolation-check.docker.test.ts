@@ -20,7 +20,7 @@ beforeAll(() => {
   home = tempDir('halo-prove');
 });
 
-describe('the isolation check of an engine', () => {
+describe.concurrent('the isolation check of an engine', () => {
   it('passes all checks here', async () => {
     const facts = await runIsolationScript(engine, undefined);
     expect(facts.filter(({ ok }) => ok === 'fail')).toEqual([]);

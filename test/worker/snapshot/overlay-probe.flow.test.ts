@@ -3,7 +3,7 @@ import { openEngineProxy } from '../../support/docker/engine-proxy.ts';
 import { openHalo, OK, scripted } from '../../support/halo/halo.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 
-it('workspaces begin with a copy if the probe finds that the engine cannot mount an overlay', async () => {
+it('workspaces begin with a copy, and setup runs once, if the probe finds that the engine cannot mount an overlay', async () => {
   const proxy = await openEngineProxy('/var/run/docker.sock');
   // As with an engine on another machine: the folders that it names are not those that it mounts.
   const elsewhere = (body: string) => body.replace(/"Mountpoint":"[^"]*"/, '"Mountpoint":"/nowhere"');
@@ -23,6 +23,7 @@ it('workspaces begin with a copy if the probe finds that the engine cannot mount
     scripted(`date > x; ${OK}`, ['cat deps/version'], [setup, 'snapshot.inputs=["README.md"]', 'snapshot.recheck=0']),
   );
   expect(run.stopReason).toBe('SUCCESS');
+  expect(halo.journal(run.runId).filter(({ type }) => type === 'setup.ended')).toHaveLength(1);
   const modes = halo.journal(run.runId).flatMap((event) => (event.type === 'snapshot.used' ? [event.mode] : []));
   expect(modes).toEqual(['copy', 'copy']);
 });

@@ -6,7 +6,7 @@ import { openDockerEngine } from '../../../src/sandbox/docker/engine.ts';
 import { runOneOffSandbox } from '../../../src/sandbox/one-off-sandbox.ts';
 import { SnapshotFiles } from '../../../src/store/snapshot-files.ts';
 import { skipFor } from '../../support/skip.ts';
-import { belowFull } from '../../support/suite/level.ts';
+import { belowFull, casesAtLevel } from '../../support/suite/level.ts';
 import { it as base } from '../../support/fixtures.ts';
 import { OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
@@ -117,7 +117,8 @@ const it = base
   .extend('together', { scope: 'file' }, ({ halo }) => startTogether(halo))
   .extend('ofAllFiles', { scope: 'file' }, ({ halo }) => dependOnAll(halo));
 
-describe.for<Mode>(['overlay', 'copy'])('with %s, a snapshot of what setup installed', (mode) => {
+// A run whose workspaces are copies is in overlay-probe.flow.test.ts.
+describe.for(casesAtLevel<Mode>(['overlay'], ['copy']))('with %s, a snapshot of what setup installed', (mode) => {
   it('serves the agent and the gates of all stories: setup runs once', async ({ served, journal }) => {
     const { run } = await served(mode);
     expect(run.stopReason).toBe('SUCCESS');
@@ -136,8 +137,7 @@ describe.for<Mode>(['overlay', 'copy'])('with %s, a snapshot of what setup insta
     expect(run.stories.every(({ attempts }) => attempts === 1)).toBe(true);
   });
 
-  const skip = skipFor(mode === 'copy' && belowFull());
-  it('has folders that no user can enter, for which the agent is not blamed', skip, async ({ halo, journal }) => {
+  it('has folders that no user can enter, for which the agent is not blamed', async ({ halo, journal }) => {
     const setup = `${INSTALL} && mkdir deps/closed && chmod 600 deps/closed`;
     const more = [`snapshot.mode="${mode}"`];
     const run = await halo.run(newProject().root, STORY, settings('echo 1 > own; chmod 000 own', { setup, more }));
