@@ -4,6 +4,8 @@ import { test } from '../../support/fixtures.ts';
 import { OK, scripted } from '../../support/halo/halo.ts';
 import type { TestHalo } from '../../support/halo/halo.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
+import { skipFor } from '../../support/skip.ts';
+import { belowFull } from '../../support/suite/level.ts';
 import { ask, keyValueService } from './key-value-service.ts';
 
 /** A service whose data is what a file of the repository says. */
@@ -52,13 +54,17 @@ describe('prepare', () => {
     ]);
   });
 
-  test('is copied where the engine has no overlays, and is not changed by what uses it', async ({ halo }) => {
-    const { root } = newRepository({ 'seed.txt': 'first\n' });
-    const use = `${IS_SEEDED} && ${ask('set evil')}`;
-    const settings = scripted(`${use} && date > now.txt; ${OK}`, [use, use], [...SEEDED, 'snapshot.mode="copy"']);
-    const run = await halo.run(root, [{ id: 'A' }], settings);
-    expect([run.stopReason, preparations(halo, run.runId)]).toEqual(['SUCCESS', 1]);
-  });
+  test(
+    'is copied where the engine has no overlays, and is not changed by what uses it',
+    skipFor(belowFull()),
+    async ({ halo }) => {
+      const { root } = newRepository({ 'seed.txt': 'first\n' });
+      const use = `${IS_SEEDED} && ${ask('set evil')}`;
+      const settings = scripted(`${use} && date > now.txt; ${OK}`, [use, use], [...SEEDED, 'snapshot.mode="copy"']);
+      const run = await halo.run(root, [{ id: 'A' }], settings);
+      expect([run.stopReason, preparations(halo, run.runId)]).toEqual(['SUCCESS', 1]);
+    },
+  );
 
   test('has the workspace after setup, also without snapshots', async ({ halo }) => {
     const { root } = newRepository({ '.gitignore': 'made\n' });
@@ -90,7 +96,7 @@ describe('a prepare that fails', () => {
     );
   });
 
-  test('fails its attempts alone, also where snapshots are off', async ({ halo }) => {
+  test('fails its attempts alone, also where snapshots are off', skipFor(belowFull()), async ({ halo }) => {
     const { root } = newRepository({ 'seed.txt': 'broken\n' });
     const settings = scripted(`date > now.txt; ${OK}`, ['true', 'true'], [...failing(), 'snapshot.mode="off"']);
     const [first, second] = [
