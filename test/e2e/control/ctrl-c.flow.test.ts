@@ -62,7 +62,7 @@ async function ensureUp(): Promise<HaloProcess> {
 
 describe('Ctrl-C in halo run, while no worker serves the same home', () => {
   it('pressed before the run has begun prevents its start', async () => {
-    const env = { HALO_FAILPOINT: 'job.taken@1:delay=2000' };
+    const env = { HALO_FAILPOINT: 'job.taken@1:delay=1000' };
     const run = home.start(['run', 'prd.json', ...options(WORK)], { cwd: repository.root, env });
     await run.says('failpoint job.taken');
     run.process.kill('SIGINT');
