@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, onTestFinished } from 'vitest';
 import { it } from '../../support/fixtures.ts';
 import { OK, scripted } from '../../support/halo/halo.ts';
+import { HOLD, releaseUntil } from '../../support/halo/hold.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 import { attack, EAT, expectNoResidue, expectOutOfMemory } from './hostile-agent.ts';
 
@@ -45,10 +46,10 @@ describe('attack 17: a hostile agent', () => {
   }) => {
     const bomb = `bomb_${randomBytes(6).toString('hex')}`;
     let most = 0;
-    const counting = setInterval(() => (most = Math.max(most, processesWith(bomb).length)), 50);
+    const counting = setInterval(() => (most = Math.max(most, processesWith(bomb).length)), 200);
     onTestFinished(() => clearInterval(counting));
     const [{ state }, unharmed] = await Promise.all([
-      attack(halo, `bash -c '${bomb}() { ${bomb} | ${bomb} & }; ${bomb}; sleep 3' 2>/dev/null; ${OK}`),
+      attack(halo, `bash -c '${bomb}() { ${bomb} | ${bomb} & }; ${bomb}; sleep 1.5' 2>/dev/null; ${OK}`),
       halo.run(newRepository().root, [{ id: 'B' }], scripted(`echo x > x; ${OK}`, [], ['limits.memory="256m"'])),
     ]);
     expect(state.status).toBe('ended');
@@ -63,13 +64,13 @@ describe('attack 17: a hostile agent', () => {
   });
 
   it('fills the folders in memory: they count as its memory, or reach their size limit', async ({ halo }) => {
-    const { state } = await attack(halo, `dd if=/dev/zero of=/tmp/x bs=1M count=2000; echo x > x; ${OK}`);
+    const { state } = await attack(halo, `dd if=/dev/zero of=/tmp/x bs=1M count=600; echo x > x; ${OK}`);
     expect(['OUT_OF_MEMORY', 'SUCCESS']).toContain(state.stopReason);
   });
 
   it('fills the disk (hazard 17): it is killed, and none of its volumes stays', async ({ halo }) => {
-    const fill = 'i=0; while :; do i=$((i+1)); dd if=/dev/zero of=f$i bs=1M count=32 2>/dev/null; sleep 0.2; done';
-    const { state, story, says } = await attack(halo, fill, { settings: ['limits.disk="128m"'] });
+    const fill = 'i=0; while :; do i=$((i+1)); dd if=/dev/zero of=f$i bs=1M count=16 2>/dev/null; sleep 0.2; done';
+    const { state, story, says } = await attack(halo, fill, { settings: ['limits.disk="64m"'] });
     expect([state.stopReason, story]).toEqual(['ENGINE_ERROR', 'ENGINE_ERROR']);
     expect(says).toMatch(/the workspace is larger than \d+\w \(limits\.disk\)/);
   });
@@ -97,12 +98,18 @@ except OSError: pass" >> found`,
     ];
     const repository = newRepository({});
     const settings = (script: string) => scripted(script, [], ['limits.memory="256m"']);
-    const [other, spying] = await Promise.all([
-      halo.run(victim.root, [{ id: 'V' }], settings(`sleep 3; echo x > x; ${OK}`)),
-      halo.run(repository.root, [{ id: 'S' }], settings(`sleep 1; ${spy.join('\n')}\n echo x > x; ${OK}`)),
-    ]);
-    for (const { runId } of [other, spying]) await expectNoResidue(runId);
-    expect([other.stopReason, spying.stopReason]).toEqual(['SUCCESS', 'SUCCESS']);
+    const other = await halo.submit(victim.root, [{ id: 'V' }], settings(`${HOLD}; echo x > x; ${OK}`));
+    await expect.poll(() => halo.journal(other).map(({ type }) => type)).toContain('agent.launched');
+    const script = `${spy.join('\n')}\n echo x > x; ${OK}`;
+    const spying = await halo.run(repository.root, [{ id: 'S' }], settings(script));
+    const ended = halo.untilEnd(other);
+    await releaseUntil(
+      () => [other],
+      async () => expect((await halo.operations.getRun({ runId: other })).state.status).toBe('ended'),
+    );
+    const { stopReason } = await ended;
+    for (const runId of [other, spying.runId]) await expectNoResidue(runId);
+    expect([stopReason, spying.stopReason]).toEqual(['SUCCESS', 'SUCCESS']);
     expect(repository.git('show', `halo/${spying.runId}:found`)).toBe('');
   });
 });

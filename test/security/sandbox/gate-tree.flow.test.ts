@@ -31,6 +31,7 @@ function addSubmodule(to: TestRepository): string {
 
 describe('incident gate-tree: changes to a workspace before a gate', () => {
   let repository: TestRepository;
+  let template = '';
   let parent = '';
   let workspace = '';
   let commit = '';
@@ -44,14 +45,17 @@ describe('incident gate-tree: changes to a workspace before a gate', () => {
     });
     execFileSync('ln', ['-s', 'ci/check.sh', join(repository.root, 'link')]);
     commit = addSubmodule(repository);
-  });
-  beforeEach(() => {
-    parent = tempDir('halo-tree');
-    workspace = join(parent, 'workspace');
+    template = tempDir('halo-tree');
+    workspace = join(template, 'workspace');
     mkdirSync(workspace);
     const borrow = `mkdir -p .git/objects/info && echo ${repository.root}/.git/objects > .git/objects/info/alternates`;
     shell(`git init -q --template= -b halo . && ${borrow} && git update-ref refs/heads/halo ${commit}`);
-    shell(`cp -r .git ${join(parent, 'tree.git')} && git checkout -q -f -B halo ${commit}`);
+    shell(`cp -r .git ${join(template, 'tree.git')} && git checkout -q -f -B halo ${commit}`);
+  });
+  beforeEach(() => {
+    parent = tempDir('halo-tree');
+    execFileSync('cp', ['-a', `${template}/.`, parent]);
+    workspace = join(parent, 'workspace');
   });
   afterEach(() => {
     execFileSync('chmod', ['-R', 'u+rwx', parent]);
