@@ -1,14 +1,14 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { attempted } from '../../support/journal.ts';
 import { hasChromium } from '../../support/network/chromium.ts';
-import { useDashboard, type OpenedDashboard } from '../../support/network/dashboard.ts';
+import { shareDashboard, type OpenedDashboard } from '../../support/network/dashboard.ts';
 import { skipFor } from '../../support/skip.ts';
 
 const ATTEMPT = { story: 'US-001', attempt: 1 };
 const USAGE = { requests: 3, inputTokens: 1000, cachedTokens: 0, outputTokens: 200, costUsd: 0.36 };
 
 describe('the facts of a review', skipFor(!hasChromium && 'chromium is missing'), () => {
-  const dashboard = useDashboard();
+  const dashboard = shareDashboard();
   let home: OpenedDashboard['home'];
   let page: OpenedDashboard['page'];
   let show: OpenedDashboard['show'];
@@ -31,7 +31,6 @@ describe('the facts of a review', skipFor(!hasChromium && 'chromium is missing')
     const { commit } = (await home.operations.getRun({ runId: 'heldrun1' })).state.stories[0]!.held!;
     home.setTime(new Date(Date.UTC(2030, 0, 1, 3)));
     await home.append('heldrun1', { type: 'story.approved', ...ATTEMPT, commit, by: 'lena' });
-    await dashboard.signIn();
     await show('run/heldrun1/diff/US-001', 'Review US-001');
     await page.locator('.diff-file').first().waitFor();
     expect(await factOf('Cost')).toBe('$0.36');
@@ -41,7 +40,6 @@ describe('the facts of a review', skipFor(!hasChromium && 'chromium is missing')
 
   it('name the doubts about each story of a run, with links to them', async () => {
     await home.addLandedRun('landed01', { stories: 2, acceptance: ['The cart is empty.'] });
-    await dashboard.signIn();
     await show('run/landed01/diff', 'Review landed01');
     const doubts = page.getByRole('region', { name: 'To check in the stories' });
     for (const story of ['US-001', 'US-002']) {
@@ -54,12 +52,11 @@ describe('the facts of a review', skipFor(!hasChromium && 'chromium is missing')
   });
 
   it('are followed by the summary of the agent, without its control characters', async () => {
-    await home.addHeldRun('heldrun1');
-    const { key } = (await home.operations.getRun({ runId: 'heldrun1' })).state.stories[0]!;
+    await home.addHeldRun('heldrun2');
+    const { key } = (await home.operations.getRun({ runId: 'heldrun2' })).state.stories[0]!;
     const answer = { status: 'done', summary: 'I rounded it.\u202e\u001b[2J <b>All</b> tests pass.' };
-    home.writeArtifact('heldrun1', `${key}/1/result.json`, JSON.stringify(answer));
-    await dashboard.signIn();
-    await show('run/heldrun1/diff/US-001', 'Review US-001');
+    home.writeArtifact('heldrun2', `${key}/1/result.json`, JSON.stringify(answer));
+    await show('run/heldrun2/diff/US-001', 'Review US-001');
     await page.getByRole('button', { name: 'Summary of the agent' }).click();
     const text = await page.getByRole('region', { name: 'Summary of the agent' }).innerText();
     expect(text).toContain('I rounded it.');
