@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 
 /** How long a server that has answered must be silent before its answer counts as complete. */
-const QUIET_MS = 300;
+const QUIET_MS = 100;
 
 /**
  * Sends bytes to a gateway's socket as they are, and returns everything that comes back until the connection ends or the

@@ -6,7 +6,7 @@ const paramsOf = ({ received }: CodexRun, method: string) =>
 const itemsOf = ({ lines }: CodexRun) =>
   lines.flatMap(({ type, item }) => (item === undefined ? [] : [{ type, item }]));
 
-describe('the client of the app server of Codex', () => {
+describe.concurrent('the client of the app server of Codex', () => {
   it('starts one turn with the prompt and the schema, and ends with it', async () => {
     const done = await runCodexClient({});
     expect(done.code).toBe(0);
