@@ -59,9 +59,9 @@ describe.concurrent('hazard 17: the limit of a workspace', () => {
   it('kills a sandbox that fills it with empty files', async () => {
     const script = `python3 -c "
 import os, time
-for i in range(15000): open(f'f{i}', 'x').close()
+for i in range(6000): open(f'f{i}', 'x').close()
 time.sleep(40)"`;
-    expect(await run(await workspace(), script)).toMatchObject({ ended: 'disk' });
+    expect(await run(await workspace({ diskBytes: 16 * MIB }), script)).toMatchObject({ ended: 'disk' });
   });
 
   it('kills a sandbox that writes into a folder that cannot be listed', async () => {
