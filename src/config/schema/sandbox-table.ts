@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { key } from './key-metadata.ts';
 import { owner, tighten } from '../trust/key-trust.ts';
-import { Duration, Size, size, Text, wholeNumber } from './values.ts';
+import { Duration, Size, sizeOfAtLeast, Text, wholeNumber } from './values.ts';
 
 const CPUS = 'must be a number from 0.1 to 1024';
 
@@ -12,7 +12,7 @@ export const LimitsTable = z.strictObject({
     ['number', 2, 'CPUs of a sandbox.'],
     tighten('lower'),
   ),
-  memory: key(size('64m'), ['size', '4g', 'Memory of a sandbox, without swap.'], tighten('lower')),
+  memory: key(sizeOfAtLeast('64m'), ['size', '4g', 'Memory of a sandbox, without swap.'], tighten('lower')),
   pids: key(
     wholeNumber(16, 1_000_000),
     ['whole number', 512, 'Maximum number of processes and threads of a sandbox.'],
@@ -25,7 +25,7 @@ export const LimitsTable = z.strictObject({
   ),
   file_size: key(Size, ['size', '1g', 'Maximum size of a file.'], tighten('lower')),
   disk: key(
-    size('16m'),
+    sizeOfAtLeast('16m'),
     ['size', '10g', 'Maximum size of the workspace; each file and folder counts as at least 4 KiB.'],
     tighten('lower'),
   ),

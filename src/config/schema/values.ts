@@ -103,11 +103,10 @@ export const Duration = withFacts(
 /** `4g`, in bytes. */
 export const Size = sizeThat('a size, like "512m" or "4g"', (bytes) => bytes > 0);
 
-/** A size in a range, as in `size('256b', '6k')`. */
-export function size(least: string, most?: string) {
-  const [from, to] = [parseSize(least) ?? 0, most === undefined ? Infinity : (parseSize(most) ?? 0)];
-  const range = most === undefined ? `of at least "${least}"` : `from "${least}" to "${most}"`;
-  return sizeThat(`a size ${range}`, (bytes) => bytes >= from && bytes <= to);
+/** A size of at least this much, such as `64m`. */
+export function sizeOfAtLeast(least: string) {
+  const bytes = parseSize(least) ?? 0;
+  return sizeThat(`a size of at least "${least}"`, (given) => given >= bytes);
 }
 
 /** `host:port`, the host in lower case. */

@@ -5,7 +5,7 @@ import {
   Duration,
   GlobList,
   oneOf,
-  size,
+  sizeOfAtLeast,
   Text,
   Variables,
   wholeNumber,
@@ -45,7 +45,7 @@ const FIELDS = {
     .array(wholeNumber(1, 65_535), { error: 'must be a list like [5432]' })
     .min(1, 'must not be empty')
     .optional(),
-  memory: size('32m').optional(),
+  memory: sizeOfAtLeast('32m').optional(),
   cpus: z.number({ error: CPUS }).min(0.1, CPUS).max(1024, CPUS).optional(),
   data: Data.optional(),
   prepare: Commands.min(1, 'must not be empty').optional(),
