@@ -8,7 +8,7 @@ import { casesAtLevel } from '../../support/suite/level.ts';
 /** What an agent can do with the session that further attempts at its story continue. */
 
 const PLANT =
-  'ls -A /halo/session > look.txt; echo planted > /halo/session/planted; ln -s /etc/passwd /halo/session/link; echo "$?" > done.txt; date >> done.txt';
+  'ls -A /halo/session > look.txt; echo planted > /halo/session/planted; ln -s /etc/passwd /halo/session/link; echo "$?" > done.txt; date +%N >> done.txt';
 
 /** Settings of runs whose agent is `one`. */
 const settingsOf = (agents: string[], gates: string[], more: string[] = []) => [
