@@ -27,7 +27,7 @@ describe('hazard 75: a service that fills its data folder', () => {
       repository.root,
       [{ id: 'A' }],
       scripted(
-        `date > now.txt; ${OK}`,
+        `date +%N > now.txt; ${OK}`,
         ['sleep 3600'],
         [
           ...keyValueService({ command: ['python3', '-c', filling], ready: 'true', for: ['gates'] }),

@@ -17,7 +17,7 @@ afterAll(() => void vi.unstubAllEnvs());
 
 describe('services have no data of earlier commands', () => {
   test('when halo verify repeats the gates', async ({ halo, repository }) => {
-    const settings = scripted(`date > now.txt; ${OK}`, [USE, USE], keyValueService({ for: ['gates'] }));
+    const settings = scripted(`date +%N > now.txt; ${OK}`, [USE, USE], keyValueService({ for: ['gates'] }));
     const { runId } = await halo.run(repository.root, [{ id: 'A' }], settings);
     const checks: [string, boolean | null][] = [];
     const { signal } = new AbortController();

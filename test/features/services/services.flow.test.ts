@@ -33,7 +33,7 @@ describe('services', () => {
     const { stopReason } = await halo.run(
       repository.root,
       STORY,
-      scripted(`! ${ask('get')} && date > now.txt; ${OK}`, [ask('get')], keyValueService({ for: ['gates'] })),
+      scripted(`! ${ask('get')} && date +%N > now.txt; ${OK}`, [ask('get')], keyValueService({ for: ['gates'] })),
     );
     expect(stopReason).toBe('SUCCESS');
   });
@@ -43,7 +43,7 @@ test('the data of a gate is removed while the next one runs', async ({ halo, rep
   const runId = await halo.submit(
     repository.root,
     STORY,
-    scripted(`date > now.txt; ${OK}`, [ask('set gate'), HOLD], keyValueService({ for: ['gates'] })),
+    scripted(`date +%N > now.txt; ${OK}`, [ask('set gate'), HOLD], keyValueService({ for: ['gates'] })),
   );
   const data = async () => {
     const { Volumes } = await new Docker().listVolumes({
@@ -63,7 +63,7 @@ describe('a service that its command stops', () => {
     const { runId, stories } = await halo.run(
       repository.root,
       STORY,
-      scripted(`date > now.txt; ${OK}`, [`${ask('stop')}; sleep 1; exit 7`], keyValueService()),
+      scripted(`date +%N > now.txt; ${OK}`, [`${ask('stop')}; sleep 1; exit 7`], keyValueService()),
     );
     expect(stories).toMatchObject([{ progress: 'failed', lastFailure: { class: 'gate' } }]);
     expect(halo.journal(runId)).toContainEqual(
@@ -78,7 +78,7 @@ describe('a service that its command stops', () => {
     const { stopReason } = await halo.run(
       repository.root,
       STORY,
-      scripted(`date > now.txt; ${OK}`, [`! ${ask('stop')}`], keyValueService()),
+      scripted(`date +%N > now.txt; ${OK}`, [`! ${ask('stop')}`], keyValueService()),
     );
     expect(stopReason).toBe('SUCCESS');
   });
@@ -91,7 +91,7 @@ describe('a service that fails', () => {
     const { runId, stories } = await halo.run(
       repository.root,
       STORY,
-      scripted(`date > now.txt; ${OK}`, [`${ask('die')}; false`], keyValueService()),
+      scripted(`date +%N > now.txt; ${OK}`, [`${ask('die')}; false`], keyValueService()),
     );
     expect(stories).toMatchObject([{ ...FAILED, summary: 'the service kv ended by itself: exited 3' }]);
     expect(halo.journal(runId)).toContainEqual(
@@ -107,7 +107,7 @@ describe('a service that fails', () => {
   test('says how its check failed', async ({ halo, repository }) => {
     const ready = `echo not yet; test -e /workspace/checked && ${ask('die', '127.0.0.1')}; touch /workspace/checked; exit 3`;
     const service = keyValueService({ for: ['gates'], ready });
-    const { runId } = await halo.run(repository.root, STORY, scripted(`date > now.txt; ${OK}`, ['true'], service));
+    const { runId } = await halo.run(repository.root, STORY, scripted(`date +%N > now.txt; ${OK}`, ['true'], service));
     expect(halo.journal(runId)).toContainEqual(
       expect.objectContaining({
         type: 'service.failed',
@@ -130,7 +130,7 @@ describe('a service that fails', () => {
     const state = await halo.run(
       repository.root,
       STORY,
-      scripted(`date > now.txt; ${OK}`, ['true'], keyValueService({ data: 'tmpfs' })),
+      scripted(`date +%N > now.txt; ${OK}`, ['true'], keyValueService({ data: 'tmpfs' })),
     );
     expect(JSON.stringify(state)).toContain(
       'The image halo-sandbox of services.kv has no VOLUME that could be in memory.',
@@ -141,7 +141,7 @@ describe('a service that fails', () => {
     const { stories } = await halo.run(
       repository.root,
       STORY,
-      scripted(`date > now.txt; ${OK}`, [`${ask('die')}; sleep 3600`], keyValueService()),
+      scripted(`date +%N > now.txt; ${OK}`, [`${ask('die')}; sleep 3600`], keyValueService()),
     );
     expect(stories).toMatchObject([FAILED]);
   });

@@ -20,7 +20,11 @@ it('workspaces begin with a copy, and setup runs once, if the probe finds that t
   const run = await halo.run(
     root,
     [{ id: 'A' }],
-    scripted(`date > x; ${OK}`, ['cat deps/version'], [setup, 'snapshot.inputs=["README.md"]', 'snapshot.recheck=0']),
+    scripted(
+      `date +%N > x; ${OK}`,
+      ['cat deps/version'],
+      [setup, 'snapshot.inputs=["README.md"]', 'snapshot.recheck=0'],
+    ),
   );
   expect(run.stopReason).toBe('SUCCESS');
   expect(halo.journal(run.runId).filter(({ type }) => type === 'setup.ended')).toHaveLength(1);

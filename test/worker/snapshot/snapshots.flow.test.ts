@@ -76,7 +76,7 @@ case "$(head -n 1 /tmp/prompt)" in *'"A"'*) ${harm};; *'"B"'*) echo two > deps.l
 async function changeInRuns(halo: TestHalo) {
   const { root } = newProject();
   const setup = `${INSTALL} && if test -f extra.sh; then sh extra.sh; fi`;
-  const change = 'echo two > deps.lock; date > x.txt';
+  const change = 'echo two > deps.lock; date +%N > x.txt';
   const next = (agent: string, gate?: string) => halo.run(root, STORY, settings(agent, { setup, gate }));
   return {
     // One of which no snapshot can be made, because setup changes a file with it,
