@@ -208,8 +208,8 @@ answer() {
   cat "$2"
 }
 
-# print_change: the answer with the tree and what is ignored, then a pack; or, and 9, `repositories` with their folders or
-# `unreadable` with files and folders
+# print_change: the answer with the tree and what is ignored, a pack, and `done`; or, and 9, `repositories` with their folders
+# or `unreadable` with files and folders
 print_change() {
   cd "$GIT_WORK_TREE"
   if [ -f $RECORD ]; then forget_times; fi
@@ -243,4 +243,5 @@ print_change() {
   answer "$tree" /tmp/named
   # With --shallow, git knows the trees of the base, although no commit on it is wanted.
   printf '%s\n' "$tree" "^$BASE" | git pack-objects --revs --thin --shallow --stdout -q --delta-base-offset
+  printf 'done\n'
 }

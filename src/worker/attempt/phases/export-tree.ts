@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Writable } from 'node:stream';
 import { HaloError } from '../../../core/failure/errors.ts';
 import { MAX_IGNORED, type IgnoredFile } from '../../../core/noted-files.ts';
 import { describeRepositories } from '../../../git/import/change-policy.ts';
@@ -8,6 +7,7 @@ import { safeLine } from '../../../core/text/safe-text.ts';
 import { hasPackEnd } from '../../../git/objects/pack-end.ts';
 import { listFiles } from '../../../git/objects/trees.ts';
 import { tailSink } from '../../../lib/streams.ts';
+import { ignore } from '../../../lib/async.ts';
 import { listSome, shellQuote } from '../../../lib/text.ts';
 import { DOCKER_DIR } from '../../../sandbox/docker/image/image-recipe.ts';
 import type { Mount, Sandbox } from '../../../sandbox/sandbox.ts';
@@ -19,6 +19,7 @@ import { runInHelper, startHelper } from '../../workspace/helper-sandbox.ts';
 import { CANDIDATE, SNAPSHOT, VIEW, WORKSPACE } from '../../workspace/sandbox-paths.ts';
 import { attemptFailed, assertExited, withCause } from '../attempt-outcome.ts';
 import type { Workspace } from '../../workspace/workspace.ts';
+import { splitAnswer } from './split-answer.ts';
 
 /** The exporter's answer. Nothing in it is trusted yet. */
 export interface ExportedTree {
@@ -117,16 +118,25 @@ export async function readWorkspace(attempt: Attempt, exporter: Exporter): Promi
   const sandbox = await exporter.sandbox;
   const stderr = tailSink(2_000);
   const stdout = splitAnswer(openFileSink(packFile));
-  const exit = await runInHelper(attempt, sandbox, {
+  const isWhole = () => hasPackEnd(packFile, attempt.inputs.base.length);
+  const ending = runInHelper(attempt, sandbox, {
     script: `set -e\n. /tmp/${PROGRAM}\nprint_change`,
     stdout: stdout.sink,
     stderr: stderr.sink,
     outputBytes: MAX_PACK_BYTES,
   });
-  if (exit.ended === 'output') throw attemptFailed('POLICY_VIOLATION', 'the story changed more than 100 MiB (packed)');
-  assertExited(exit, { what: 'the export', limits: attempt.config.limits }, stderr.text());
+  // The engine reports the end of a container later than its last byte comes. The bytes of a file may look like it, but not
+  // like the checksum before it.
+  const isDone = await Promise.race([stdout.done.then(isWhole), ending.then(() => false)]);
   const { word, body } = stdout.answer();
   const fields = body.toString('utf8').split('\0').slice(0, -1);
+  if (isDone) {
+    attempt.worker.inBackground(ending.then(ignore));
+    return { tree: word, packFile, ignored: toIgnoredFiles(fields) };
+  }
+  const exit = await ending;
+  if (exit.ended === 'output') throw attemptFailed('POLICY_VIOLATION', 'the story changed more than 100 MiB (packed)');
+  assertExited(exit, { what: 'the export', limits: attempt.config.limits }, stderr.text());
   if (exit.exitCode === CANNOT_ADD && fields.length > 0)
     throw word === 'unreadable'
       ? withCause('unreadable-files', attemptFailed('POLICY_VIOLATION', describeUnreadable(fields)))
@@ -136,7 +146,7 @@ export async function readWorkspace(attempt: Attempt, exporter: Exporter): Promi
     throw attemptFailed('POLICY_VIOLATION', `the workspace cannot be exported: ${why}`, stderr.text());
   }
   // The engine's exit code comes on another connection.
-  if (!(await hasPackEnd(packFile, attempt.inputs.base.length)))
+  if (!(await isWhole()))
     throw new HaloError('DOCKER_FAILED', 'The change of the story was cut off on its way from the engine.', {
       hint: 'Check the connection to the engine.',
     });
@@ -179,45 +189,4 @@ async function findNewReports({ config, inputs, resources, signal }: Attempt): P
   const base = { gitDir: resources.mirrorDir, commit: inputs.base, signal };
   const known = await listFiles(base, ({ path }) => reports.includes(path));
   return reports.filter((report) => !known.some(({ path }) => path === report));
-}
-
-const MAX_HEAD_LENGTH = 100;
-const MAX_BODY_BYTES = 65_536;
-
-interface Answer {
-  word: string;
-  body: Buffer;
-}
-
-/** Separates the answer from the bytes after it: a line with a word and a number of bytes, and as many bytes. */
-function splitAnswer(rest: Writable): { sink: Writable; answer: () => Answer } {
-  let begun: Buffer | undefined = Buffer.alloc(0);
-  let answer: Answer = { word: '', body: Buffer.alloc(0) };
-  // The writer receives the error; this avoids an uncaught event.
-  rest.on('error', () => undefined);
-  const sink = new Writable({
-    write(chunk: Buffer, _encoding, done) {
-      if (begun === undefined) return void rest.write(chunk, done);
-      begun = Buffer.concat([begun, chunk]);
-      const line = begun.indexOf(0x0a);
-      if (line > MAX_HEAD_LENGTH || (line < 0 && begun.length > MAX_HEAD_LENGTH))
-        return done(new Error('the exporter printed no tree'));
-      if (line < 0) return done();
-      const [word = '', size = ''] = begun.toString('latin1', 0, line).split(' ');
-      const bytes = Number(size);
-      if (!/^\d+$/.test(size) || bytes > MAX_BODY_BYTES) return done(new Error('the exporter printed no answer'));
-      const end = line + 1 + bytes;
-      if (begun.length < end) return done();
-      answer = { word, body: begun.subarray(line + 1, end) };
-      const after = begun.subarray(end);
-      begun = undefined;
-      rest.write(after, done);
-    },
-    final: (done) => void rest.end(done),
-    destroy: (error, done) => {
-      rest.destroy();
-      done(error);
-    },
-  });
-  return { sink, answer: () => answer };
 }
