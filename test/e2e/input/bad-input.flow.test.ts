@@ -57,7 +57,7 @@ describe('a path below /proc', () => {
     writeFileSync(join(repository.root, 'spec.md'), 'A spec.\n');
     const end = await run([...words, ...(words[0] === 'new' ? [] : AGENT)]);
     expect(end.stderr).toMatch(/\/proc\S* cannot be written.*ENOENT/);
-    expect(await leftovers(home.dir)).toEqual([]);
+    await expect.poll(() => leftovers(home.dir)).toEqual([]);
   });
 
   it('is refused as HALO_HOME', async () => {
@@ -92,7 +92,7 @@ describe('a PRD without an open story', () => {
 
 async function expectRefusal(end: Ended, code: number, ...says: string[]): Promise<void> {
   expectOneError(end, code, says);
-  expect(await leftovers(home.dir)).toEqual([]);
+  await expect.poll(() => leftovers(home.dir)).toEqual([]);
   expect(repository.git('for-each-ref', '--format=%(refname)', 'refs/heads/halo', 'refs/halo')).toBe('');
 }
 
