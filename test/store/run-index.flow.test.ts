@@ -131,6 +131,8 @@ describe('a list with conditions', () => {
     const { runs, omitted } = await store.list({ user: 'ada', open: 2, ended: 2 });
     expect(runs.map(({ runId }) => runId)).toEqual([newest, oldestOpen, ended, alsoEnded]);
     expect(omitted, 'those that have started come first').toEqual({ open: 1, ended: 1 });
+    const all = await store.list({ user: 'ada', open: 0, ended: 0 });
+    expect([all.runs, all.omitted], 'none is asked for').toEqual([[], { open: 3, ended: 3 }]);
     const page = await store.list({ open: 0, newest: 2 });
     expect(page, 'pages of ended runs').toMatchObject({
       next: alsoEnded,

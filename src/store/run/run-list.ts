@@ -132,13 +132,13 @@ async function readMatching(
   const kindOf = (runId: string) => (isOpen.has(runId) ? 'open' : 'ended');
   // Those that have started come first if not all open ones are listed.
   const rank = (runId: string) => (mostOpen < Infinity && isOpen.get(runId) === true ? 0 : 1);
-  const rest = (started === true ? ids.filter((runId) => isOpen.get(runId) !== false) : ids)
-    .filter((runId) => left[kindOf(runId)] > 0)
-    .sort((a, b) => rank(a) - rank(b));
+  const range = started === true ? ids.filter((runId) => isOpen.get(runId) !== false) : ids;
+  const rest = range.filter((runId) => left[kindOf(runId)] > 0).sort((a, b) => rank(a) - rank(b));
   const list: RunList = { runs: [], unreadable: [], omitted: { open: 0, ended: 0 } };
   const leaveOut = (runIds: readonly string[]) => {
     for (const runId of runIds.filter(isCounted)) list.omitted[kindOf(runId)] += 1;
   };
+  leaveOut(range.filter((runId) => left[kindOf(runId)] <= 0));
   while (rest.length > 0 && list.runs.length < newest) {
     const chunk = rest.splice(0, Math.min(newest - list.runs.length, left.open + left.ended, MAX_AT_ONCE));
     const { runs, unreadable } = await readAll(home, chunk);
