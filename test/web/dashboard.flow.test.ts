@@ -1,12 +1,12 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { Users } from '../../src/api/access/users.ts';
 import type { Role } from '../../src/core/access/access.ts';
 import { asked, created, failed } from '../support/journal.ts';
 import { checkScreen } from '../support/network/check-screen.ts';
 import { hasChromium } from '../support/network/chromium.ts';
-import { shareDashboard, useDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { shareDashboard, useDashboard } from '../support/network/dashboard.ts';
 import { newRepository } from '../support/repository/new-repository.ts';
 import { skipFor } from '../support/skip.ts';
 import { PATIENCE } from '../support/patience.ts';
@@ -15,15 +15,7 @@ import { PATIENCE } from '../support/patience.ts';
 const TOPIC = 'my-secret-topic';
 
 describe('the dashboard', skipFor(!hasChromium && 'chromium is missing'), () => {
-  const dashboard = shareDashboard();
-  let home: OpenedDashboard['home'];
-  let page: OpenedDashboard['page'];
-  let signIn: OpenedDashboard['signIn'];
-  let show: OpenedDashboard['show'];
-
-  beforeEach(() => {
-    ({ home, page, signIn, show } = dashboard);
-  });
+  const { home, page, signIn, show, problems } = shareDashboard();
 
   /** Adds a user, and returns a token of theirs. */
   async function addUser(name: string, role: Role): Promise<string> {
@@ -105,7 +97,7 @@ describe('the dashboard', skipFor(!hasChromium && 'chromium is missing'), () => 
     await link.click();
     await page.waitForURL(`**/#/run/${runId}`);
     // The browser reports the refused PRD as an error.
-    expect(dashboard.problems.splice(0)).toEqual([expect.stringContaining('422')]);
+    expect(problems.splice(0)).toEqual([expect.stringContaining('422')]);
   });
 
   it('opens a run by the command palette', async () => {

@@ -1,22 +1,13 @@
-import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { Users } from '../../src/api/access/users.ts';
 import type { Role } from '../../src/core/access/access.ts';
 import { hasChromium } from '../support/network/chromium.ts';
-import { useDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { useDashboard } from '../support/network/dashboard.ts';
 import { skipFor } from '../support/skip.ts';
 import { PATIENCE } from '../support/patience.ts';
 
 describe('the dashboard', skipFor(!hasChromium && 'chromium is missing'), () => {
-  const dashboard = useDashboard();
-  let home: OpenedDashboard['home'];
-  let served: OpenedDashboard['served'];
-  let page: OpenedDashboard['page'];
-  let signIn: OpenedDashboard['signIn'];
-  let show: OpenedDashboard['show'];
-
-  beforeEach(() => {
-    ({ home, served, page, signIn, show } = dashboard);
-  });
+  const { home, served, page, signIn, show } = useDashboard();
 
   /** Adds a user, and returns a token of theirs. */
   async function addUser(name: string, role: Role): Promise<string> {

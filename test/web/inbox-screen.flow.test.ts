@@ -1,24 +1,16 @@
-import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { Users } from '../../src/api/access/users.ts';
 import type { JournalEntry } from '../../src/core/journal/events.ts';
 import { addEngine } from '../../src/features/engines/api/add-engine.ts';
 import { writeOutages } from '../../src/store/engine-outages.ts';
 import { asked, created } from '../support/journal.ts';
 import { hasChromium } from '../support/network/chromium.ts';
-import { useDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { useDashboard } from '../support/network/dashboard.ts';
 import { skipFor } from '../support/skip.ts';
 import { PATIENCE } from '../support/patience.ts';
 
 describe('the screen Inbox', skipFor(!hasChromium && 'chromium is missing'), () => {
-  const dashboard = useDashboard();
-  let home: OpenedDashboard['home'];
-  let page: OpenedDashboard['page'];
-  let signIn: OpenedDashboard['signIn'];
-  let show: OpenedDashboard['show'];
-
-  beforeEach(() => {
-    ({ home, page, signIn, show } = dashboard);
-  });
+  const { home, page, signIn, show, problems } = useDashboard();
 
   /** A run of mina that asks for a currency, and proposes two. */
   async function addQuestion(runId: string): Promise<void> {
@@ -142,6 +134,6 @@ describe('the screen Inbox', skipFor(!hasChromium && 'chromium is missing'), () 
     await alert.waitFor();
     expect(await alert.innerText()).toContain(`Where: ${repository.root}`);
     expect(await alert.locator('p').count(), 'a hint and the place').toBe(2);
-    for (const problem of dashboard.problems.splice(0)) expect(problem).toContain('409');
+    for (const problem of problems.splice(0)) expect(problem).toContain('409');
   });
 });

@@ -1,22 +1,14 @@
-import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { PAGE_KEY } from '../../src/core/access/page-key.ts';
 import type { JournalEntry } from '../../src/core/journal/events.ts';
 import { asked, created } from '../support/journal.ts';
 import { hasChromium } from '../support/network/chromium.ts';
-import { useDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { useDashboard } from '../support/network/dashboard.ts';
 import { skipFor } from '../support/skip.ts';
 import { PATIENCE } from '../support/patience.ts';
 
 describe('the screen Inbox', skipFor(!hasChromium && 'chromium is missing'), () => {
-  const dashboard = useDashboard();
-  let home: OpenedDashboard['home'];
-  let page: OpenedDashboard['page'];
-  let signIn: OpenedDashboard['signIn'];
-  let show: OpenedDashboard['show'];
-
-  beforeEach(() => {
-    ({ home, page, signIn, show } = dashboard);
-  });
+  const { home, page, signIn, show } = useDashboard();
 
   /** A run of mina that asks for a currency, and proposes two. */
   async function addQuestion(runId: string): Promise<void> {

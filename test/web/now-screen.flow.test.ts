@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { JournalEntry } from '../../src/core/journal/events.ts';
 import { newRunId } from '../../src/lib/run-id.ts';
 import { registerWorker } from '../../src/store/process-registry.ts';
 import { startTakingWorker } from '../support/halo/taking-worker.ts';
 import { asked, created, succeeded } from '../support/journal.ts';
 import { hasChromium } from '../support/network/chromium.ts';
-import { shareDashboard, useDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { shareDashboard, useDashboard } from '../support/network/dashboard.ts';
 import { skipFor } from '../support/skip.ts';
 
 const ended = (runId: string) =>
@@ -15,14 +15,7 @@ const ended = (runId: string) =>
 const idAt = (day: string) => newRunId(new Date(`${day}T10:00:00Z`), randomBytes);
 
 describe('the screen Now', skipFor(!hasChromium && 'chromium is missing'), () => {
-  const dashboard = shareDashboard();
-  let home: OpenedDashboard['home'];
-  let page: OpenedDashboard['page'];
-  let show: OpenedDashboard['show'];
-
-  beforeEach(() => {
-    ({ home, page, show } = dashboard);
-  });
+  const { home, page, show } = shareDashboard();
 
   it('counts ended runs with a question among those that wait', async () => {
     await home.addRun(succeeded('donerun1'));
@@ -70,20 +63,12 @@ describe('the screen Now', skipFor(!hasChromium && 'chromium is missing'), () =>
 });
 
 describe('the screen Now, of more runs than it follows', skipFor(!hasChromium && 'chromium is missing'), () => {
-  const dashboard = shareDashboard();
-  let home: OpenedDashboard['home'];
-  let page: OpenedDashboard['page'];
-  let show: OpenedDashboard['show'];
-
-  beforeEach(() => {
-    ({ home, page, show } = dashboard);
-  });
+  const { home, page, show } = shareDashboard();
 
   const [OPEN, APPROVED, SETTLED] = [idAt('2029-10-01'), idAt('2029-11-01'), idAt('2029-11-02')];
   const [TITLED, OLDER, NEWER] = [idAt('2029-12-01'), idAt('2029-12-05'), idAt('2030-01-01')];
 
   beforeAll(async () => {
-    ({ home } = dashboard);
     await home.addRun([created(OPEN, 1)]);
     home.setTime(new Date('2029-11-01T10:00:00Z'));
     const [first, ...rest] = succeeded(APPROVED);
@@ -99,7 +84,7 @@ describe('the screen Now, of more runs than it follows', skipFor(!hasChromium &&
     home.setTime(new Date('2030-01-01T00:00:00Z'));
     await home.addRun(succeeded(NEWER));
     for (let n = 0; n < 100; n++) await home.addRun(ended(idAt('2030-01-01')));
-    await dashboard.page.reload();
+    await page.reload();
   });
 
   it('finds runs of the server that are older than those that it follows, and the story that matches', async () => {

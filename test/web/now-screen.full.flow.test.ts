@@ -2,18 +2,15 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { registerWorker } from '../../src/store/process-registry.ts';
 import { created, failed, passed } from '../support/journal.ts';
 import { hasChromium } from '../support/network/chromium.ts';
-import { useDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { useDashboard } from '../support/network/dashboard.ts';
 
 import { skipFor } from '../support/skip.ts';
 
 describe('the screen Now', skipFor(!hasChromium && 'chromium is missing'), () => {
-  const dashboard = useDashboard();
-  let home: OpenedDashboard['home'];
-  let page: OpenedDashboard['page'];
+  const { home, page, signIn, problems } = useDashboard();
 
   beforeEach(async () => {
-    ({ home, page } = dashboard);
-    await dashboard.signIn();
+    await signIn();
   });
 
   it('finds stories by their ids and titles, and keeps the filter in the address', async () => {
@@ -67,7 +64,7 @@ describe('the screen Now', skipFor(!hasChromium && 'chromium is missing'), () =>
       await worker.leave();
     }
     // The browser logs the refusal, too.
-    expect(dashboard.problems.splice(0)).toEqual([expect.stringContaining('409')]);
+    expect(problems.splice(0)).toEqual([expect.stringContaining('409')]);
   });
 
   it('lists workers with their hosts and their last contact', async () => {

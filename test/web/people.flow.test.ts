@@ -1,23 +1,18 @@
 import type { Page } from 'playwright-core';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { Users } from '../../src/api/access/users.ts';
 import type { Role } from '../../src/core/access/access.ts';
 import { asked, attempted, created } from '../support/journal.ts';
 import { collectProblems, hasChromium } from '../support/network/chromium.ts';
-import { shareDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { shareDashboard } from '../support/network/dashboard.ts';
 import { skipFor } from '../support/skip.ts';
 
 describe('people at the dashboard', skipFor(!hasChromium && 'chromium is missing'), () => {
-  const dashboard = shareDashboard();
-  let home: OpenedDashboard['home'];
-  let url: string;
+  const { home, served, page: first } = shareDashboard();
+
   const pages: Page[] = [];
   const problems: string[][] = [];
 
-  beforeEach(() => {
-    ({ home } = dashboard);
-    ({ url } = dashboard.served);
-  });
   afterEach(async () => {
     await Promise.all(pages.splice(0).map((page) => page.close()));
     expect(takeProblems()).toEqual([]);
@@ -32,11 +27,11 @@ describe('people at the dashboard', skipFor(!hasChromium && 'chromium is missing
 
   /** A browser of its own, signed in. */
   async function openPage(token: string, link = ''): Promise<Page> {
-    const context = await dashboard.page.context().browser()!.newContext();
+    const context = await first.context().browser()!.newContext();
     const page = await context.newPage();
     pages.push(page);
     problems.push(await collectProblems(page));
-    await page.goto(`${url}/${link}`);
+    await page.goto(`${served.url}/${link}`);
     await page.getByLabel('Token').fill(token);
     await page.getByRole('button', { name: 'Sign in with the token' }).click();
     await page.getByRole('heading', { level: 1 }).waitFor();
@@ -57,14 +52,14 @@ describe('people at the dashboard', skipFor(!hasChromium && 'chromium is missing
     const link = '#/run/linked01/story/US-001/attempt/1';
     const page = await openPage(await tokenOf('vera', 'viewer'), link);
     await page.getByRole('heading', { name: 'US-001' }).waitFor();
-    expect(page.url()).toBe(`${url}/${link}`);
+    expect(page.url()).toBe(`${served.url}/${link}`);
   });
 
   it('are refused a second answer to a question, with the reason', async () => {
     await home.addRun([created('asking01', 1), { type: 'run.started' }, ...asked('US-001')]);
     const [ada, bob] = await openTwo(['ada', 'bob']);
     for (const page of [ada, bob]) {
-      await page.goto(`${url}/#/inbox`);
+      await page.goto(`${served.url}/#/inbox`);
       await page.getByLabel('Answer to US-001').fill(page === ada ? 'Euro' : 'Dollar');
     }
     // Bob's answer is on its way while Ada's is accepted.
@@ -93,7 +88,7 @@ describe('people at the dashboard', skipFor(!hasChromium && 'chromium is missing
   it('see what another one has approved, without a reload', async () => {
     await home.addHeldRun('heldrun1');
     const [ada, bob] = await openTwo(['ada2', 'bob2']);
-    for (const page of [ada, bob]) await page.goto(`${url}/#/inbox`);
+    for (const page of [ada, bob]) await page.goto(`${served.url}/#/inbox`);
     await bob.getByRole('button', { name: 'Approve' }).waitFor();
     await ada.getByRole('button', { name: 'Approve' }).click();
     await bob.getByRole('button', { name: 'Land' }).waitFor();
@@ -115,7 +110,7 @@ describe('people at the dashboard', skipFor(!hasChromium && 'chromium is missing
     await start('shoprun2', '/src/shop');
     await page.getByText('shoprun2').waitFor();
     expect(await page.locator('main').innerText()).not.toContain('bankrun');
-    await page.goto(`${url}/#/run/bankrun1`);
+    await page.goto(`${served.url}/#/run/bankrun1`);
     await page.getByText('There is no run bankrun1.').waitFor();
     // The screen has more than one request; none is left when the page has gone.
     await page.goto('about:blank');

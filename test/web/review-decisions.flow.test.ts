@@ -1,25 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { holdCommit } from '../../src/git/commit/held-commits.ts';
 import { created, failed } from '../support/journal.ts';
 import { hasChromium } from '../support/network/chromium.ts';
-import { shareDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { shareDashboard } from '../support/network/dashboard.ts';
 import { skipFor } from '../support/skip.ts';
 
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 const CHANGE = { base: { 'src/cart.ts': 'one\n' }, files: { 'src/cart.ts': 'one\ntwo\n' } };
 
 describe('a decision of a review', skipFor(!hasChromium && 'chromium is missing'), () => {
-  const dashboard = shareDashboard();
-  let home: OpenedDashboard['home'];
-  let page: OpenedDashboard['page'];
-  let show: OpenedDashboard['show'];
-
-  beforeEach(() => {
-    ({ home, page, show } = dashboard);
-  });
+  const { home, page, show, problems } = shareDashboard();
 
   const decisions = () => page.getByRole('button', { name: /Approve|Reject|Send back|Land|Open pull request/ });
 
@@ -164,6 +157,6 @@ describe('a decision of a review', skipFor(!hasChromium && 'chromium is missing'
     const first = { story: 'US-001', commit: shown };
     expect(sent).toEqual([first, first, { ...first, confirm: ['hidden'] }]);
     // The browser reports the refused requests as errors.
-    for (const problem of dashboard.problems.splice(0)) expect(problem).toContain('409');
+    for (const problem of problems.splice(0)) expect(problem).toContain('409');
   });
 });

@@ -1,20 +1,13 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { asked, created, failed } from '../support/journal.ts';
 import { hasChromium } from '../support/network/chromium.ts';
-import { shareDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { shareDashboard } from '../support/network/dashboard.ts';
 import { skipFor } from '../support/skip.ts';
 
 const CHANGE = { base: { 'src/cart.ts': 'one\n' }, files: { 'src/cart.ts': 'one\ntwo\n' } };
 
 describe('a decision of a review', skipFor(!hasChromium && 'chromium is missing'), () => {
-  const dashboard = shareDashboard();
-  let home: OpenedDashboard['home'];
-  let page: OpenedDashboard['page'];
-  let show: OpenedDashboard['show'];
-
-  beforeEach(() => {
-    ({ home, page, show } = dashboard);
-  });
+  const { home, page, show, problems } = shareDashboard();
 
   const decisions = () => page.getByRole('button', { name: /Approve|Reject|Send back|Land|Open pull request/ });
 
@@ -35,7 +28,7 @@ describe('a decision of a review', skipFor(!hasChromium && 'chromium is missing'
     expect(await page.getByText('Reading the diff').count()).toBe(0);
     expect(await decisions().count()).toBe(0);
     // The browser reports the missing diff as an error.
-    expect(dashboard.problems.splice(0)).toEqual([expect.stringContaining('404')]);
+    expect(problems.splice(0)).toEqual([expect.stringContaining('404')]);
   });
 
   it('is not offered for a story that the run does not have, which is an error', async () => {
@@ -44,7 +37,7 @@ describe('a decision of a review', skipFor(!hasChromium && 'chromium is missing'
     await page.getByRole('alert').getByText('US-9').waitFor();
     expect(await page.getByText('left no diff').count()).toBe(0);
     expect(await decisions().count()).toBe(0);
-    expect(dashboard.problems.splice(0)).toEqual([expect.stringContaining('404')]);
+    expect(problems.splice(0)).toEqual([expect.stringContaining('404')]);
   });
 
   it('has the project of the run in the title of the page', async () => {

@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { resolve } from 'node:path';
 import type { Locator } from 'playwright-core';
-import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import type { HeldChange } from '../support/halo/scripted-home.ts';
 import { checkScreen } from '../support/network/check-screen.ts';
 import { hasChromium } from '../support/network/chromium.ts';
-import { shareDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { shareDashboard } from '../support/network/dashboard.ts';
 import { PATIENCE } from '../support/patience.ts';
 import { casesAtLevel } from '../support/suite/level.ts';
 import { skipFor } from '../support/skip.ts';
@@ -14,16 +14,9 @@ import { CHANGE } from './review-change.ts';
 
 const BUNDLE = resolve(import.meta.dirname, '../../dist/web/main.js');
 describe('the review', skipFor(!hasChromium && 'chromium is missing'), () => {
-  const dashboard = shareDashboard();
-  let home: OpenedDashboard['home'];
-  let page: OpenedDashboard['page'];
-  let show: OpenedDashboard['show'];
+  const { home, page, show, problems } = shareDashboard();
 
-  beforeEach(() => {
-    ({ home, page, show } = dashboard);
-  });
-
-  beforeAll(() => dashboard.home.addHeldRun('heldrun1', CHANGE));
+  beforeAll(() => home.addHeldRun('heldrun1', CHANGE));
 
   /** Opens the review of a held commit, by default of the one that no test decides about. */
   async function openReview(runId = 'heldrun1', change?: HeldChange): Promise<void> {
@@ -159,7 +152,7 @@ describe('the review', skipFor(!hasChromium && 'chromium is missing'), () => {
     await show('run/landed01/diff', 'Review landed01');
     await page.getByRole('button', { name: 'Open pull request' }).click();
     await page.getByRole('alert').waitFor();
-    expect(dashboard.problems.splice(0)).toEqual([expect.stringContaining('Failed to load resource')]);
+    expect(problems.splice(0)).toEqual([expect.stringContaining('Failed to load resource')]);
     await page.keyboard.press('L');
     await page.getByRole('dialog').getByRole('button', { name: 'Land' }).click();
     await page

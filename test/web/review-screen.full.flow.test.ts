@@ -1,23 +1,16 @@
 import type { Locator } from 'playwright-core';
-import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import type { HeldChange } from '../support/halo/scripted-home.ts';
 import { hasChromium } from '../support/network/chromium.ts';
-import { shareDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { shareDashboard } from '../support/network/dashboard.ts';
 import { PATIENCE } from '../support/patience.ts';
 import { skipFor } from '../support/skip.ts';
 import { CHANGE } from './review-change.ts';
 
 describe('the review', skipFor(!hasChromium && 'chromium is missing'), () => {
-  const dashboard = shareDashboard();
-  let home: OpenedDashboard['home'];
-  let page: OpenedDashboard['page'];
-  let show: OpenedDashboard['show'];
+  const { home, page, show } = shareDashboard();
 
-  beforeEach(() => {
-    ({ home, page, show } = dashboard);
-  });
-
-  beforeAll(() => dashboard.home.addHeldRun('heldrun1', CHANGE));
+  beforeAll(() => home.addHeldRun('heldrun1', CHANGE));
 
   /** Opens the review of a held commit, by default of the one that no test decides about. */
   async function openReview(runId = 'heldrun1', change?: HeldChange): Promise<void> {

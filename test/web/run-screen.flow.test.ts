@@ -1,9 +1,9 @@
-import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { NO_USAGE } from '../../src/core/agent.ts';
 import { attempted, created, failed, gateFailure } from '../support/journal.ts';
 import { checkScreen } from '../support/network/check-screen.ts';
 import { hasChromium } from '../support/network/chromium.ts';
-import { shareDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { shareDashboard } from '../support/network/dashboard.ts';
 import { addSampleRun } from '../support/network/sample-run.ts';
 import { casesAtLevel } from '../support/suite/level.ts';
 import { skipFor } from '../support/skip.ts';
@@ -12,17 +12,9 @@ import { PATIENCE } from '../support/patience.ts';
 const STORY = 'run/sample01/story/US-003';
 
 describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), () => {
-  const dashboard = shareDashboard();
-  let home: OpenedDashboard['home'];
-  let page: OpenedDashboard['page'];
-  let served: OpenedDashboard['served'];
-  let show: OpenedDashboard['show'];
+  const { home, page, served, show, problems } = shareDashboard();
 
-  beforeEach(() => {
-    ({ home, page, served, show } = dashboard);
-  });
-
-  beforeAll(() => addSampleRun(dashboard.home, 'sample01'));
+  beforeAll(() => addSampleRun(home, 'sample01'));
 
   it('shows why a story failed, when, and leads to the whole log', async () => {
     await show('run/sample01', 'shop');
@@ -49,7 +41,7 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
       await page.getByRole('heading', { name: 'Now', level: 1 }).waitFor();
       expect(await page.getByText('The connection to the server is interrupted.').count()).toBe(0);
       // The browser reports the refused requests as errors.
-      for (const problem of dashboard.problems.splice(0)) expect(problem).toContain('404');
+      for (const problem of problems.splice(0)) expect(problem).toContain('404');
     },
   );
 

@@ -1,7 +1,7 @@
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { created } from '../support/journal.ts';
 import { hasChromium } from '../support/network/chromium.ts';
-import { shareDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { shareDashboard } from '../support/network/dashboard.ts';
 import { addSampleRun } from '../support/network/sample-run.ts';
 import { skipFor } from '../support/skip.ts';
 import { PATIENCE } from '../support/patience.ts';
@@ -9,17 +9,9 @@ import { PATIENCE } from '../support/patience.ts';
 const STORY = 'run/sample01/story/US-003';
 
 describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), () => {
-  const dashboard = shareDashboard();
-  let home: OpenedDashboard['home'];
-  let page: OpenedDashboard['page'];
-  let served: OpenedDashboard['served'];
-  let show: OpenedDashboard['show'];
+  const { home, page, served, show } = shareDashboard();
 
-  beforeEach(() => {
-    ({ home, page, served, show } = dashboard);
-  });
-
-  beforeAll(() => addSampleRun(dashboard.home, 'sample01'));
+  beforeAll(() => addSampleRun(home, 'sample01'));
 
   function scrollLog(to: number): Promise<unknown> {
     return page.evaluate(`document.querySelector('.log').scrollTo(0, ${to})`);

@@ -3,20 +3,16 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 
 import { hasChromium } from '../support/network/chromium.ts';
-import { useDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { useDashboard } from '../support/network/dashboard.ts';
 
 import { skipFor } from '../support/skip.ts';
 import { PATIENCE } from '../support/patience.ts';
 
 describe('the screen Settings', skipFor(!hasChromium && 'chromium is missing'), () => {
-  const dashboard = useDashboard();
-  let home: OpenedDashboard['home'];
-  let page: OpenedDashboard['page'];
-  let show: OpenedDashboard['show'];
+  const { home, page, show, signIn } = useDashboard();
 
   beforeEach(async () => {
-    ({ home, page, show } = dashboard);
-    await dashboard.signIn();
+    await signIn();
   });
 
   it('shows changed settings with their origins, hides those with secrets, and finds others', async () => {

@@ -3,19 +3,15 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 
 import { hasChromium } from '../support/network/chromium.ts';
-import { useDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { useDashboard } from '../support/network/dashboard.ts';
 
 import { skipFor } from '../support/skip.ts';
 
 describe('the screen Settings', skipFor(!hasChromium && 'chromium is missing'), () => {
-  const dashboard = useDashboard();
-  let home: OpenedDashboard['home'];
-  let page: OpenedDashboard['page'];
-  let show: OpenedDashboard['show'];
+  const { home, page, show, signIn } = useDashboard();
 
   beforeEach(async () => {
-    ({ home, page, show } = dashboard);
-    await dashboard.signIn();
+    await signIn();
   });
 
   it('scrolls a table of a narrow page instead of breaking its words', async () => {

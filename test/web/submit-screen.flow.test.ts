@@ -1,19 +1,15 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { created } from '../support/journal.ts';
 import { hasChromium } from '../support/network/chromium.ts';
-import { useDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { useDashboard } from '../support/network/dashboard.ts';
 import { newRepository } from '../support/repository/new-repository.ts';
 import { skipFor } from '../support/skip.ts';
 
 describe('the screen Submit', skipFor(!hasChromium && 'chromium is missing'), () => {
-  const dashboard = useDashboard();
-  let home: OpenedDashboard['home'];
-  let page: OpenedDashboard['page'];
-  let show: OpenedDashboard['show'];
+  const { home, page, show, signIn } = useDashboard();
 
   beforeEach(async () => {
-    ({ home, page, show } = dashboard);
-    await dashboard.signIn();
+    await signIn();
   });
 
   const PRD = '{"userStories": [{"id": "A", "title": "Add a"}]}';

@@ -1,16 +1,13 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { hasChromium } from '../support/network/chromium.ts';
-import { useDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { useDashboard } from '../support/network/dashboard.ts';
 import { skipFor } from '../support/skip.ts';
 
 describe('the screen Submit', skipFor(!hasChromium && 'chromium is missing'), () => {
-  const dashboard = useDashboard();
-  let page: OpenedDashboard['page'];
-  let show: OpenedDashboard['show'];
+  const { page, show, signIn } = useDashboard();
 
   beforeEach(async () => {
-    ({ page, show } = dashboard);
-    await dashboard.signIn();
+    await signIn();
   });
 
   const PRD = '{"userStories": [{"id": "A", "title": "Add a"}]}';

@@ -1,20 +1,16 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { created, failed, passed } from '../../support/journal.ts';
 import { hasChromium } from '../../support/network/chromium.ts';
-import { useDashboard, type OpenedDashboard } from '../../support/network/dashboard.ts';
+import { useDashboard } from '../../support/network/dashboard.ts';
 
 import { skipFor } from '../../support/skip.ts';
 import { PATIENCE } from '../../support/patience.ts';
 
 describe('the screens Spend and Failures', skipFor(!hasChromium && 'chromium is missing'), () => {
-  const dashboard = useDashboard();
-  let home: OpenedDashboard['home'];
-  let page: OpenedDashboard['page'];
-  let show: OpenedDashboard['show'];
+  const { home, page, show, signIn } = useDashboard();
 
   beforeEach(async () => {
-    ({ home, page, show } = dashboard);
-    await dashboard.signIn();
+    await signIn();
   });
 
   /** A run of a user that cost so much; without a cost, its model has no price. */

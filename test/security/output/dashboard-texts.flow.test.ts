@@ -1,8 +1,8 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { asked, created, failed } from '../../support/journal.ts';
 import { untilSettled } from '../../support/network/check-screen.ts';
 import { hasChromium } from '../../support/network/chromium.ts';
-import { shareDashboard, type OpenedDashboard } from '../../support/network/dashboard.ts';
+import { shareDashboard } from '../../support/network/dashboard.ts';
 import { skipFor } from '../../support/skip.ts';
 
 const XSS = [
@@ -21,14 +21,7 @@ describe(
   skipFor(!hasChromium && 'chromium is missing'),
   () => {
     const dashboard = shareDashboard();
-    let home: OpenedDashboard['home'];
-    let served: OpenedDashboard['served'];
-    let page: OpenedDashboard['page'];
-    let show: OpenedDashboard['show'];
-
-    beforeEach(() => {
-      ({ home, served, page, show } = dashboard);
-    });
+    const { home, served, page, show } = dashboard;
 
     it('texts of agents and repositories create no element and run no script', async () => {
       const first = created('hostile1', [XSS]);

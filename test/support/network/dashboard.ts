@@ -29,14 +29,14 @@ export interface OpenedDashboard {
   close: () => Promise<void>;
 }
 
-/** Opens a dashboard for each test of the suite, and closes it after the test. */
+/** Opens a dashboard for each test of the suite, and closes it after the test. Its parts are those of the running test. */
 export function useDashboard(): OpenedDashboard {
   let opened: OpenedDashboard;
   beforeEach(async () => {
     opened = await openDashboard();
   });
   afterEach(() => opened.close());
-  return new Proxy({} as OpenedDashboard, { get: (_none, key: keyof OpenedDashboard) => opened[key] });
+  return partsOf(() => opened);
 }
 
 /**
@@ -61,7 +61,26 @@ export function shareDashboard(): OpenedDashboard {
     expect(problems.splice(0)).toEqual([]);
   });
   afterAll(() => opened.close());
-  return new Proxy({} as OpenedDashboard, { get: (_none, key: keyof OpenedDashboard) => opened[key] });
+  return partsOf(() => opened);
+}
+
+/** A dashboard whose parts can be named before it is opened. */
+function partsOf(find: () => OpenedDashboard): OpenedDashboard {
+  return new Proxy({} as OpenedDashboard, {
+    get: (_none, part: keyof OpenedDashboard) => later(() => find()[part]),
+  });
+}
+
+/** An object or function that is found anew each time that it is used. */
+function later<T extends object>(find: () => T): T {
+  return new Proxy((() => undefined) as unknown as T, {
+    get(_none, key) {
+      const found = find();
+      const value: unknown = Reflect.get(found, key, found);
+      return typeof value === 'function' ? (value.bind(found) as unknown) : value;
+    },
+    apply: (_none, _this, given: unknown[]) => (find() as (...given: unknown[]) => unknown)(...given),
+  });
 }
 
 async function openDashboard(): Promise<OpenedDashboard> {

@@ -1,10 +1,10 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Locator } from 'playwright-core';
-import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { checkScreen } from '../../support/network/check-screen.ts';
 import { hasChromium } from '../../support/network/chromium.ts';
-import { shareDashboard, type OpenedDashboard } from '../../support/network/dashboard.ts';
+import { shareDashboard } from '../../support/network/dashboard.ts';
 import { addSampleRun } from '../../support/network/sample-run.ts';
 import { skipFor } from '../../support/skip.ts';
 import { PATIENCE } from '../../support/patience.ts';
@@ -13,22 +13,16 @@ const STORY = 'run/sample01/story/US-003';
 const HELP = patchOf('docs/help.md', 1, ['+Coupons are described here.']);
 
 describe('the diff of an attempt', skipFor(!hasChromium && 'chromium is missing'), () => {
-  const dashboard = shareDashboard();
-  let page: OpenedDashboard['page'];
-  let show: OpenedDashboard['show'];
+  const { page, show, home, problems } = shareDashboard();
 
   beforeAll(() => addRun('sample01'));
-  beforeEach(() => {
-    ({ page, show } = dashboard);
-  });
-
   /** Adds a run with two attempts at US-003, whose diffs are these by default. */
   async function addRun(
     runId: string,
     first = patchOf('src/price.js', 7, [' const a = 1;', ' ', '+const tax = 3;']) + HELP,
     second = patchOf('src/price.js', 7, ['-const a = 1;', '+const a = 2;', ' ']) + HELP,
   ): Promise<string> {
-    const { write } = await addSampleRun(dashboard.home, runId);
+    const { write } = await addSampleRun(home, runId);
     write('US-003', 1, 'diff.patch', first);
     write('US-003', 2, 'diff.patch', second);
     return `run/${runId}/story/US-003`;
@@ -90,16 +84,16 @@ describe('the diff of an attempt', skipFor(!hasChromium && 'chromium is missing'
 
   it('is not compared with one that is not kept, or that is larger than the page can read', async () => {
     const story = await addRun('notkept1', undefined, HELP + ' '.repeat(16 * 1024 * 1024));
-    const { key } = (await dashboard.home.operations.getRun({ runId: 'notkept1' })).state.stories.find(
+    const { key } = (await home.operations.getRun({ runId: 'notkept1' })).state.stories.find(
       ({ id }) => id === 'US-003',
     )!;
-    rmSync(join(dashboard.home.host.home, 'runs/notkept1/artifacts', key, '1/diff.patch'));
+    rmSync(join(home.host.home, 'runs/notkept1/artifacts', key, '1/diff.patch'));
     await show(`${story}/compare/1/2`, 'US-003');
     await page.getByText('The diff of attempt 1 is not kept, or has more than 16 MiB.').waitFor();
     await page.getByText('The diff of attempt 2 is not kept, or has more than 16 MiB.').waitFor();
     expect(await page.getByRole('rowheader', { name: 'docs/help.md' }).count()).toBe(0);
     // The browser reports the refused requests as errors.
-    for (const problem of dashboard.problems.splice(0)) expect(problem).toContain('404');
+    for (const problem of problems.splice(0)) expect(problem).toContain('404');
   });
 
   it('passes axe, and is as wide as its window', async () => {

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import type { Locator } from 'playwright-core';
-import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { hasChromium } from '../../support/network/chromium.ts';
-import { shareDashboard, type OpenedDashboard } from '../../support/network/dashboard.ts';
+import { shareDashboard } from '../../support/network/dashboard.ts';
 import { addSampleRun } from '../../support/network/sample-run.ts';
 import { skipFor } from '../../support/skip.ts';
 import { PATIENCE } from '../../support/patience.ts';
@@ -11,22 +11,16 @@ const STORY = 'run/sample01/story/US-003';
 const HELP = patchOf('docs/help.md', 1, ['+Coupons are described here.']);
 
 describe('the diff of an attempt', skipFor(!hasChromium && 'chromium is missing'), () => {
-  const dashboard = shareDashboard();
-  let page: OpenedDashboard['page'];
-  let show: OpenedDashboard['show'];
+  const { page, show, home } = shareDashboard();
 
   beforeAll(() => addRun('sample01'));
-  beforeEach(() => {
-    ({ page, show } = dashboard);
-  });
-
   /** Adds a run with two attempts at US-003, whose diffs are these by default. */
   async function addRun(
     runId: string,
     first = patchOf('src/price.js', 7, [' const a = 1;', ' ', '+const tax = 3;']) + HELP,
     second = patchOf('src/price.js', 7, ['-const a = 1;', '+const a = 2;', ' ']) + HELP,
   ): Promise<string> {
-    const { write } = await addSampleRun(dashboard.home, runId);
+    const { write } = await addSampleRun(home, runId);
     write('US-003', 1, 'diff.patch', first);
     write('US-003', 2, 'diff.patch', second);
     return `run/${runId}/story/US-003`;

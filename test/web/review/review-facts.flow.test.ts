@@ -1,21 +1,14 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { attempted } from '../../support/journal.ts';
 import { hasChromium } from '../../support/network/chromium.ts';
-import { shareDashboard, type OpenedDashboard } from '../../support/network/dashboard.ts';
+import { shareDashboard } from '../../support/network/dashboard.ts';
 import { skipFor } from '../../support/skip.ts';
 
 const ATTEMPT = { story: 'US-001', attempt: 1 };
 const USAGE = { requests: 3, inputTokens: 1000, cachedTokens: 0, outputTokens: 200, costUsd: 0.36 };
 
 describe('the facts of a review', skipFor(!hasChromium && 'chromium is missing'), () => {
-  const dashboard = shareDashboard();
-  let home: OpenedDashboard['home'];
-  let page: OpenedDashboard['page'];
-  let show: OpenedDashboard['show'];
-
-  beforeEach(() => {
-    ({ home, page, show } = dashboard);
-  });
+  const { home, page, show } = shareDashboard();
 
   /** What a list of facts says below a name. */
   async function factOf(name: string): Promise<string | null> {

@@ -1,24 +1,17 @@
-import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { created, failed } from '../../support/journal.ts';
 import { hasChromium } from '../../support/network/chromium.ts';
-import { useDashboard, type OpenedDashboard } from '../../support/network/dashboard.ts';
+import { useDashboard } from '../../support/network/dashboard.ts';
 import { skipFor } from '../../support/skip.ts';
 
 const ATTEMPT = { story: 'US-001', attempt: 1 };
 
 describe('the facts of a review', skipFor(!hasChromium && 'chromium is missing'), () => {
-  const dashboard = useDashboard();
-  let home: OpenedDashboard['home'];
-  let page: OpenedDashboard['page'];
-  let show: OpenedDashboard['show'];
-
-  beforeEach(() => {
-    ({ home, page, show } = dashboard);
-  });
+  const { home, page, show, signIn } = useDashboard();
 
   it('warn about no story while its diff is being read, which ends with the page', async () => {
     await home.addLandedRun('landed01', { stories: 6 });
-    await dashboard.signIn();
+    await signIn();
     const isDiff = (url: string) => url.includes('/diff?story=');
     const [asked, stopped]: [string[], string[]] = [[], []];
     page.on('request', (request) => isDiff(request.url()) && asked.push(request.url()));
@@ -40,7 +33,7 @@ describe('the facts of a review', skipFor(!hasChromium && 'chromium is missing')
     const { commit } = (await home.operations.getRun({ runId: 'heldrun1' })).state.stories[0]!.held!;
     const feedback = { commit, text: 'Round it.', comments: [], by: 'lena' };
     await home.append('heldrun1', { type: 'feedback.given', ...ATTEMPT, ...feedback });
-    await dashboard.signIn();
+    await signIn();
     await show('run/heldrun1/diff/US-001', 'Review US-001');
     await page.getByText('Earlier feedback (1)').waitFor();
     expect(await gapsOf('.notice, .card')).toEqual([expect.any(Number)]);
@@ -50,7 +43,7 @@ describe('the facts of a review', skipFor(!hasChromium && 'chromium is missing')
   it('are missing for a run that failed before it landed anything, whose boxes do not touch', async () => {
     const failure = { type: 'run.ended', stopReason: 'ATTEMPTS_EXHAUSTED', detail: 'US-001 failed' } as const;
     await home.addRun([created('failed01', 1), { type: 'run.started' }, ...failed('US-001'), failure]);
-    await dashboard.signIn();
+    await signIn();
     await show('run/failed01/diff', 'Review failed01');
     await page.getByText('No story of this run has passed.').waitFor();
     const gaps = await gapsOf('.notice');

@@ -1,22 +1,16 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { hasChromium } from '../../support/network/chromium.ts';
-import { useDashboard, type OpenedDashboard } from '../../support/network/dashboard.ts';
+import { useDashboard } from '../../support/network/dashboard.ts';
 import { addSecondRound } from '../../support/halo/second-round.ts';
 import { skipFor } from '../../support/skip.ts';
 
 describe('the change since a commit was sent back', skipFor(!hasChromium && 'chromium is missing'), () => {
-  const dashboard = useDashboard();
-  let home: OpenedDashboard['home'];
-  let page: OpenedDashboard['page'];
-
-  beforeEach(() => {
-    ({ home, page } = dashboard);
-  });
+  const { home, page, signIn, show } = useDashboard();
 
   it('can be chosen in the review instead of the whole change', async () => {
     await addSecondRound(home);
-    await dashboard.signIn();
-    await dashboard.show('run/heldrun1/diff/US-001', 'Review US-001');
+    await signIn();
+    await show('run/heldrun1/diff/US-001', 'Review US-001');
     const choice = page.getByRole('group', { name: 'Part of the change' });
     await page.getByRole('region', { name: 'src/total.ts' }).waitFor();
     await choice.getByLabel('Since attempt 1').check();
