@@ -4,7 +4,10 @@ import type { Attempt } from './open-attempt.ts';
 /** The artifact with the commit of an attempt. */
 export const CHANGE = 'change.bundle';
 
-/** Keeps the change of an attempt among its artifacts: as a patch, and as the commit, which `halo debug` checks out. */
+/**
+ * Keeps the change of an attempt among its artifacts: as a patch, which git may still be making, and as the commit, which
+ * `halo debug` checks out.
+ */
 export async function keepChange(
   { worker, identity, resources }: Pick<Attempt, 'worker' | 'identity' | 'resources'>,
   { commit, parent, patch }: BundledCommit & { patch: Promise<Uint8Array> },

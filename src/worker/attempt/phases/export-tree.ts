@@ -125,8 +125,8 @@ export async function readWorkspace(attempt: Attempt, exporter: Exporter): Promi
     stderr: stderr.sink,
     outputBytes: MAX_PACK_BYTES,
   });
-  // The engine reports the end of a container later than its last byte comes. The bytes of a file may look like it, but not
-  // like the checksum before it.
+  // The engine reports the end of a container some time after its last byte. A pack can contain the last line, but its
+  // checksum is only at its end.
   const isDone = await Promise.race([stdout.done.then(isWhole), ending.then(() => false)]);
   const { word, body } = stdout.answer();
   const fields = body.toString('utf8').split('\0').slice(0, -1);

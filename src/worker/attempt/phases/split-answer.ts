@@ -13,7 +13,8 @@ interface Answer {
 
 /**
  * Separates the answer from the bytes after it: a line with a word and a number of bytes, and as many bytes. `done` resolves
- * when the last bytes may be DONE, which `rest` does not get.
+ * when what has come so far ends with the last line of the exporter, which is not written to `rest`. A pack can contain the
+ * same bytes, so more may follow.
  */
 export function splitAnswer(rest: Writable): { sink: Writable; answer: () => Answer; done: Promise<void> } {
   let begun: Buffer | undefined = Buffer.alloc(0);
