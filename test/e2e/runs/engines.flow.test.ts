@@ -13,7 +13,7 @@ import { newRepository } from '../../support/repository/new-repository.ts';
 import { callHalo } from '../../support/terminal/call-halo.ts';
 
 /** How long a silent worker keeps its stories. */
-const ENV = { HALO_TAKEOVER: '3s' };
+const ENV = { HALO_TAKEOVER: '6s' };
 
 let home: HaloHome;
 let second: LightEngine;
