@@ -30,7 +30,11 @@ function readUntilQuiet(socket: Socket): Promise<string> {
       socket.destroy();
       resolve(text);
     };
-    socket.on('timeout', end);
+    socket.on('timeout', () => {
+      // After the process has stalled, the timer fires before the bytes that have come meanwhile are read.
+      const { length } = text;
+      setImmediate(() => (text.length === length ? end() : undefined));
+    });
     socket.on('data', (chunk: Buffer) => {
       text += chunk.toString('latin1');
       socket.setTimeout(QUIET_MS);

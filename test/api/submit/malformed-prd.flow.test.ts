@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openLocal } from '../../../src/api/local.ts';
 import type { Operations } from '../../../src/api/operations.ts';
 import { scripted } from '../../support/halo/halo.ts';
-import { leftovers } from '../../support/halo/refusal.ts';
+import { expectNoLeftovers } from '../../support/halo/refusal.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { hostOf } from '../../support/halo/host.ts';
@@ -39,7 +39,7 @@ async function expectRefused(text: string | Uint8Array, ...says: string[]): Prom
   const refusal: unknown = await submit(text).catch((error: unknown) => error);
   expect(refusal).toMatchObject({ code: 'PRD_INVALID', hint: expect.stringMatching(/\S/) as string });
   for (const each of says) expect((refusal as Error).message).toContain(each);
-  expect(await leftovers(home)).toEqual([]);
+  await expectNoLeftovers(home);
 }
 
 function ralph(...stories: object[]): string {

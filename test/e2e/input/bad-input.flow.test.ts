@@ -3,7 +3,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
-import { expectOneError, leftovers } from '../../support/halo/refusal.ts';
+import { expectNoLeftovers, expectOneError } from '../../support/halo/refusal.ts';
 import { openHome, type Ended, type HaloHome } from '../../support/halo/halo-process.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
@@ -57,7 +57,7 @@ describe('a path below /proc', () => {
     writeFileSync(join(repository.root, 'spec.md'), 'A spec.\n');
     const end = await run([...words, ...(words[0] === 'new' ? [] : AGENT)]);
     expect(end.stderr).toMatch(/\/proc\S* cannot be written.*ENOENT/);
-    await expect.poll(() => leftovers(home.dir)).toEqual([]);
+    await expectNoLeftovers(home.dir);
   });
 
   it('is refused as HALO_HOME', async () => {
@@ -92,7 +92,7 @@ describe('a PRD without an open story', () => {
 
 async function expectRefusal(end: Ended, code: number, ...says: string[]): Promise<void> {
   expectOneError(end, code, says);
-  await expect.poll(() => leftovers(home.dir)).toEqual([]);
+  await expectNoLeftovers(home.dir);
   expect(repository.git('for-each-ref', '--format=%(refname)', 'refs/heads/halo', 'refs/halo')).toBe('');
 }
 

@@ -12,8 +12,13 @@ export function expectOneError(end: Ended, code: number, says: string[]): void {
   expect(end.stderr).not.toMatch(/^\s+at |node:internal|\bundefined\b|Please report/m);
 }
 
-/** What halo left behind that works or lies in this home: runs, processes, containers. One of Redis ends a moment after the command. */
-export async function leftovers(home: string): Promise<string[]> {
+/** Halo left nothing behind that works or lies in this home. A container of Redis may end a moment after the command. */
+export async function expectNoLeftovers(home: string): Promise<void> {
+  await expect.poll(() => leftovers(home)).toEqual([]);
+}
+
+/** Runs, processes and containers of this home. */
+async function leftovers(home: string): Promise<string[]> {
   const filters = { label: ['dev.halo=sandbox'] };
   const containers = (await new Docker().listContainers({ all: true, filters })).filter(({ Mounts }) =>
     Mounts.some(({ Source }) => Source.startsWith(home)),
