@@ -71,7 +71,7 @@ function partsOf(find: () => OpenedDashboard): OpenedDashboard {
   });
 }
 
-/** An object or function that is found anew each time that it is used. */
+/** An object or function that is looked up at each use. */
 function later<T extends object>(find: () => T): T {
   return new Proxy((() => undefined) as unknown as T, {
     get(_none, key) {
