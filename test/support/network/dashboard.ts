@@ -79,6 +79,7 @@ function later<T extends object>(find: () => T): T {
       const value: unknown = Reflect.get(found, key, found);
       return typeof value === 'function' ? (value.bind(found) as unknown) : value;
     },
+    set: (_none, key, value) => Reflect.set(find(), key, value),
     apply: (_none, _this, given: unknown[]) => (find() as (...given: unknown[]) => unknown)(...given),
   });
 }
