@@ -11,10 +11,12 @@ const features = featuresOf(sources);
 /** Tests of pages and tables about all of halo, which name features, and of this. */
 const OF_THE_WHOLE = [
   'api/access/access',
+  'api/access/access-table',
   'api/http/openapi',
   'architecture',
   'chaos/hazards',
   'cli/docs',
+  'config/effect',
   'config/reference',
   'config/repository-file',
   'contract/tables',
