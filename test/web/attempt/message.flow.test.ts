@@ -27,7 +27,7 @@ describe('a message from the page of a story', skipFor(!hasChromium && 'chromium
     await page.getByLabel('Message to the agent that is working').fill('Use euros.');
     await page.getByRole('button', { name: 'Send the message' }).click();
     await page.getByText('queued: Use euros.').waitFor();
-    expect(await page.getByRole('status').last().innerText()).toContain('goes to the agent that is working');
+    await page.getByRole('status').filter({ hasText: 'goes to the agent that is working' }).waitFor();
     const { messages } = (await home.operations.getRun({ runId: RUN })).state.stories[0]!;
     await home.append(RUN, { type: 'message.delivered', ...ref, ids: [messages![0]!.id], how: 'live' });
     await page.getByText('delivered: Use euros.').waitFor();
