@@ -125,6 +125,14 @@ describe('planNext', () => {
     ).toEqual(['US-002', 1]);
   });
 
+  it('does not retry a story that a person has rejected, also after an attempt that failed', () => {
+    const second = held('US-001').map((entry) => ('attempt' in entry ? { ...entry, attempt: 2 } : entry));
+    const rejected: JournalEntry = {
+      ...{ type: 'story.rejected', story: 'US-001', attempt: 2, commit: COMMIT, by: 'me', reason: 'no' },
+    };
+    expect(plan(created('r', 2), ...failed('US-001'), ...second, rejected)).toEqual(['APPROVAL_DENIED', 'US-001: no']);
+  });
+
   it('always lands an approved story, without using up an attempt', () => {
     const waiting = [created('r', 3), { type: 'run.started' as const }, ...held('US-001'), ...held('US-002')];
     const given: JournalEntry = { type: 'approval.given', story: 'US-002', attempt: 1, commit: COMMIT, by: 'ann@desk' };

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { describe, expect } from 'vitest';
+import { describe, expect, vi } from 'vitest';
 import { approveStory, rejectStory } from '../../../src/worker/control/approve.ts';
 import { cancelRun } from '../../../src/worker/control/control-run.ts';
 import { it } from '../../support/fixtures.ts';
+import { held } from '../../support/journal.ts';
 import { openIdleRun, type IdleRun } from '../idle-run.ts';
 
 const typesOf = async ({ store, runId }: IdleRun) => (await store.readJournal(runId)).map(({ type }) => type);
@@ -66,6 +67,22 @@ describe('an approved story', () => {
     repository.git('branch', `halo/${run.runId}`, 'main');
     await expect(approve(run, 'US-001')).rejects.toMatchObject({ code: 'CONFLICT' });
     expect(await typesOf(run)).not.toContain('story.approved');
+    expect(run.heldCommits()).toEqual([commit]);
+  });
+
+  it('does not land if another commit waits by the time it would', async ({ home, repository }) => {
+    const run = await openIdleRun(home, repository);
+    const commit = await run.hold('US-001');
+    const transact = run.store.transact.bind(run.store);
+    vi.spyOn(run.store, 'transact').mockImplementationOnce(async (...decision) => {
+      await run.append(...held('US-001'));
+      return transact(...decision);
+    });
+    await expect(approve(run, 'US-001')).rejects.toMatchObject({
+      code: 'LAND_REFUSED',
+      message: expect.stringContaining('has a different commit now') as string,
+    });
+    expect(repository.git('for-each-ref', 'refs/heads/halo')).toBe('');
     expect(run.heldCommits()).toEqual([commit]);
   });
 
