@@ -29,7 +29,7 @@ const CLAUDE = ['agent=claude', 'agents.claude.session="story"'];
 const CODEX = ['agent=codex', 'agents.codex.session="story"'];
 const keptByAcp = (...agent: Parameters<typeof byAcp>) => [...byAcp(...agent), 'agents.by-acp.session="story"'];
 /** It names files by the minute, and does not find a session that began in the minute in which it is continued. */
-const GEMINI_OF_2001 = `${GEMINI}; for file in ~/.gemini/tmp/*/chats/session-*; do mv "$file" "$(echo "$file" | sed s/session-[0-9]*/session-2001/)"; done`;
+const GEMINI_OF_2001 = `for file in ~/.gemini/tmp/*/chats/session-*; do [ ! -e "$file" ] || mv "$file" "$(echo "$file" | sed s/session-[0-9]*/session-2001/)"; done; ${GEMINI}`;
 
 const AGENTS = casesAtLevel<Case>(
   [
