@@ -20,7 +20,7 @@ function layer(name: string, changes: TestProjectInlineConfiguration['test']): T
   };
 }
 
-/** Most code of a test runs once: V8 optimizes a function later than by default. Node 22 refuses the option. */
+/** Most code of a test runs once: V8 optimizes a function later than by default. Later versions of Node refuse the option. */
 const OPTIMIZE_LATE = process.version.startsWith('v20.') ? ['--interrupt-budget=400000'] : [];
 
 export default defineConfig({

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import type { JournalEvent } from '../../../src/core/journal/events.ts';
 import { sleep } from '../../../src/lib/async.ts';
 import { prdOf } from '../../support/halo/halo.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
@@ -6,6 +7,7 @@ import { ALL, FULL, LEVEL } from '../../support/suite/level.ts';
 import { openRandom } from '../../support/faults/random.ts';
 import { killWorker, openWorld, SETTINGS, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
 
+/** `events`: how many the journals have between two kills, at least; four times as many at most. */
 const SIZES = [
   { runs: 8, repos: 4, events: 10 },
   { runs: 40, repos: 10, events: 30 },
@@ -27,9 +29,16 @@ it(
       const runs = await submitRuns(world);
       const workers = Array.from({ length: WORKERS }, () => world.startWorker({}, { concurrency: 2 }));
       const random = openRandom(SEED);
+      const readJournals = () => runs.map(({ runId }) => world.journal(runId));
       let kills = 0;
-      while (countOpen(world, runs) > 0) {
-        await untilWritten(world, runs, size.events * (1 + random() * 3));
+      let journals = readJournals();
+      while (isOpen(journals)) {
+        // Events, not seconds: on a slow machine the workers would be killed before they have done anything.
+        const next = journals.flat().length + size.events * (1 + random() * 3);
+        while (isOpen(journals) && journals.flat().length < next) {
+          await sleep(POLL_MS);
+          journals = readJournals();
+        }
         await sleep(random() * POLL_MS);
         const victim = Math.floor(random() * WORKERS);
         await killWorker(workers[victim]!);
@@ -76,13 +85,6 @@ async function submitRuns(world: World) {
   return runs;
 }
 
-/** Until the journals have so many further events, or all runs have ended: a slow machine is not killed more often. */
-async function untilWritten(world: World, runs: { runId: string }[], more: number): Promise<void> {
-  const count = () => runs.reduce((sum, { runId }) => sum + world.journal(runId).length, 0);
-  const from = count();
-  while (count() < from + more && countOpen(world, runs) > 0) await sleep(POLL_MS);
-}
-
-function countOpen(world: World, runs: { runId: string }[]): number {
-  return runs.filter(({ runId }) => !world.journal(runId).some(({ type }) => type === 'run.ended')).length;
+function isOpen(journals: JournalEvent[][]): boolean {
+  return journals.some((events) => !events.some(({ type }) => type === 'run.ended'));
 }

@@ -127,9 +127,8 @@ describe('planNext', () => {
 
   it('does not retry a story that a person has rejected, also after an attempt that failed', () => {
     const second = held('US-001').map((entry) => ('attempt' in entry ? { ...entry, attempt: 2 } : entry));
-    const rejected: JournalEntry = {
-      ...{ type: 'story.rejected', story: 'US-001', attempt: 2, commit: COMMIT, by: 'me', reason: 'no' },
-    };
+    const why = { commit: COMMIT, by: 'me', reason: 'no' };
+    const rejected: JournalEntry = { type: 'story.rejected', story: 'US-001', attempt: 2, ...why };
     expect(plan(created('r', 2), ...failed('US-001'), ...second, rejected)).toEqual(['APPROVAL_DENIED', 'US-001: no']);
   });
 

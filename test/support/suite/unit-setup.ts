@@ -9,7 +9,7 @@ hideEngine();
 for (const start of ['spawn', 'spawnSync', 'exec', 'execSync', 'execFile', 'execFileSync', 'fork'] as const) {
   const refuse = (program: unknown) => {
     const error = new Error(`A unit starts no program, but ${String(program)}: its file ends with .program.test.ts.`);
-    // A file that looks for a program before its tests may take this for a missing one, and skip them.
+    // A file that looks for a program before its tests may take this for a missing one, and skip them: the run fails instead.
     if (start.endsWith('Sync') && TestRunner.getCurrentTest() === undefined) void Promise.reject(error);
     throw error;
   };

@@ -70,7 +70,7 @@ describe('an approved story', () => {
     expect(run.heldCommits()).toEqual([commit]);
   });
 
-  it('does not land if another commit waits by the time it would', async ({ home, repository }) => {
+  it('does not land if its commit is replaced while it is approved', async ({ home, repository }) => {
     const run = await openIdleRun(home, repository);
     const commit = await run.hold('US-001');
     const transact = run.store.transact.bind(run.store);
